@@ -40,7 +40,6 @@ SHARED_STEMS = {  # a file name that stands in several rooms, and the one thing 
 }
 SHARED_CLASSES = {  # likewise of public classes
     "Bench": "what all runs of a campaign share",
-    "Characterised": "what characterising a log wrote, of the function and of its step",
     "EvaluateParams": "the parameters of an evaluation",
     "Evaluation": "the figures of an evaluation, and the tables behind them",
     "Intake": "how files of a word are to be read",

@@ -169,6 +169,8 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
     parameters = totals["parameters"]
     times, longer = number(parameters["outlier_ratio"]), duration(parameters["outlier_delta_s"])
     n_finished, n_failed, n_ongoing = (count(totals[f"n_{what}"]) for what in ("finished", "failed", "ongoing"))
+    n_others = totals["n_runs"] - sum(totals[f"n_{what}"] for what in ("finished", "failed", "ongoing"))
+    others = f", {count(n_others)} were cancelled or have no runtime" if n_others > 0 else ""
     left_out, n_jobs = "", totals["n_zero_median_groups"]
     if n_jobs:
         are, runs = "is" if n_jobs == 1 else "are", counted(totals["n_zero_median_runs"], "run")
@@ -176,7 +178,7 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
     return {
         **recurrence_facts(totals),
         **key_facts(totals),
-        "finished": f"{n_finished} runs; {n_failed} failed or were stopped, {n_ongoing} have not ended",
+        "finished": f"{n_finished} runs; {n_failed} failed or ran into their limit{others}, {n_ongoing} have not ended",
         "variation": f"standard deviation over mean (COV) {ratio(totals['median_cov'])}, the median of "
         f"{counted(totals['n_supported_groups'], 'job')} with at least {parameters['min_support']} finished runs",
         "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "

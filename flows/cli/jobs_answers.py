@@ -99,11 +99,9 @@ def _shape(kind: str, chance: "ShapeChance") -> str:
 
 
 def _chance(chance: "PredictedChance") -> str:
-    text, past = f"{share(chance.predicted)} predicted", chance.history
-    if past is None:
-        return text
-    interval = f"90 % interval {share(past.low)} to {share(past.high)}"
-    return f"{text}; {count(past.k)} of its {count(past.n)} runs did ({share(past.share)}, {interval})"
+    past = chance.history
+    did = f"{count(past.k)} of its {count(past.n)} runs did ({share(past.share)}"
+    return f"{share(chance.predicted)} predicted; {did}, 90 % interval {share(past.low)} to {share(past.high)})"
 
 
 RUNNING = columns(
@@ -331,14 +329,19 @@ def show_reasons(reasons: "RunReasons") -> None:
         against += f", as if it came under the conditions of its last {count(reasons.n_conditions)}"
     facts = {"run": reasons.run_id or "the next one", "job": reasons.group_key}
     facts |= {"submitted": moment(reasons.submitted_at)} if reasons.run_id else {}
-    took = "" if reasons.runtime_s is None else f"took {_took(reasons.runtime_s, reasons.expected_s)}; "
+    took = ""
+    if reasons.runtime_s is not None:
+        ratio = reasons.runtime_s / reasons.expected_s  # far from 1 the reasons cannot be the whole story
+        beyond = f", {number(ratio)} times what could be expected at submission" if ratio >= UNEXPLAINED else ""
+        took = f"took {duration(reasons.runtime_s)}{beyond}; "
     expected, why = duration(reasons.expected_s), reason_of(reasons) or without_reason(reasons)
     if reasons.usual_s > 0:  # and known
         ratio, usual = reasons.expected_s / reasons.usual_s, duration(reasons.usual_s)
         expected += ", as usual" if abs(ratio - 1) < AS_USUAL else f", {number(ratio)} times the usual {usual}"
     say(f"{reasons.group_key}, {reasons.run_id or 'next run'}: {took}expected to take {expected}; why: {why}", "")
     show_facts(facts | {"compared with": against})
-    if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * reasons.usual_s > 0:
+    longest_s = max(reasons.usual_s, reasons.last_s)  # of a job that has changed the last runs
+    if reasons.n_usual and (of_those_s := math.exp(reasons.runtime.base)) > UNEXPLAINED * longest_s > 0:
         say("", f"of those {count(reasons.n_usual)} runs {duration(of_those_s)} was expected, too: others count more")
     _show_side("longer because of", reasons.runtime, is_up=True)
     _show_side("shorter because of", reasons.runtime, is_up=False)
@@ -352,13 +355,6 @@ def show_reasons(reasons: "RunReasons") -> None:
     say("", f"its runtimes vary widely with a chance of {share(reasons.chance)} ({shapes})")
     _show_side("more variable because of", reasons.variation, is_up=True)
     _show_side("steadier because of", reasons.variation, is_up=False)
-
-
-def _took(runtime_s: float, expected_s: float) -> str:
-    """How long a run took; a note where the reasons cannot be the whole story."""
-    if runtime_s < UNEXPLAINED * expected_s:
-        return duration(runtime_s)
-    return f"{duration(runtime_s)}, {number(runtime_s / expected_s)} times what could be expected at submission"
 
 
 def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
@@ -486,7 +482,7 @@ def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> No
         runs, jobs = share(moved.runs.share_moved), share(moved.groups.share_moved)
         facts[f"other shape ({kind})"] = f"{runs} of the runs, {jobs} of the jobs"
     if answer.measured is not None:
-        facts |= _measured(answer.measured.comparison.score)
+        facts |= _measured(answer.measured.score)
     shown = changes_table(outcome.changes)
     say(_answer(answer, {str(row["measure"]): row for row in shown.rows}), "")
     show_facts(facts)

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -351,9 +351,8 @@ logger = logging.getLogger(__name__)
 TABLES = ("shapes", "group_shapes", "shape_curve")
 
 
-@dataclass(frozen=True)
-class Characterised:
-    """What was written: the files that it saw, the jobs of the log, and the number of shapes of each kind."""
+class Characterised(TypedDict):
+    """What stands in jobs.shapes and its sisters: the files that it saw, the jobs of the log, k shapes of each kind."""
 
     data_version: str
     n_groups: int
@@ -400,7 +399,7 @@ def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) 
         _write(connection, source, version, params, counts, kinds)
     k = {kind: description.params.k for kind, description in kinds.items()}
     logger.info("characterised %d jobs of source %s: shapes %s", counts.n_groups, source, k)
-    return Characterised(version, counts.n_groups, k)
+    return Characterised(data_version=version, n_groups=counts.n_groups, k=k)
 
 
 def read_characterised(warehouse: Warehouse, source: str) -> dict[Kind, Characterisation]:

@@ -111,8 +111,8 @@ PLAIN: dict[str, Status] = {
         "completed",
     ),
     **dict.fromkeys(
-        ("failed", "failure", "fail", "error", "errored", "broken", "crashed", "oom", "oom killed", "out of memory",
-         "fehler", "fehlgeschlagen"),
+        ("failed", "failure", "fail", "error", "errored", "err", "broken", "crashed", "oom", "oom killed",
+         "out of memory", "fehler", "fehlgeschlagen"),
         "failed",
     ),
     **dict.fromkeys(
@@ -175,6 +175,11 @@ CLUSTERS: dict[str, Status] = {  # YARN, AWS Batch, Azure, Tekton
     **dict.fromkeys(("TaskRunCancelled", "CancelledRunningFinally", "StoppedRunningFinally"), "cancelled"),
 }
 NEXTFLOW: dict[str, Status] = {"CACHED": "completed"}  # its trace repeats the times of the run that made the result
+LSF: dict[str, Status] = {  # man bjobs, "STAT"
+    "EXIT": "failed",
+    **dict.fromkeys(("RUN", "USUSP", "SSUSP"), "running"),
+    **dict.fromkeys(("PEND", "PSUSP"), "pending"),
+}
 PREFECT: dict[str, Status] = {"PAUSED": "running", "CANCELLING": "running", "Late": "pending", "Retrying": "running"}
 SLURM: dict[str, Status] = {  # man sacct, "JOB STATE CODES"
     **dict.fromkeys(("NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL"), "failed"),
@@ -199,7 +204,7 @@ SLURM_CODES: dict[str, Status] = {
 SLURM_ONLY: dict[str, Status] = {"STOPPED": "running", "ST": "running", "S": "running", "F": "failed"}
 TABLES = (
     PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, JENKINS, SNOWFLAKE, DATABRICKS, CLUSTERS, NEXTFLOW, PREFECT,
-    SLURM, SLURM_CODES,
+    SLURM, SLURM_CODES, LSF,
 )  # fmt: skip
 BY_WHOM = re.compile(r" by \S+$")  # CANCELLED by 380693
 SHOWN_CHARS = 60

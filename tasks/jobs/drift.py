@@ -20,10 +20,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import Counts, histogram, normalise
 from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams
+from tasks.jobs.predict.peers import require_columns
 from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
 from tasks.quantities import duration, share, times
 
@@ -51,17 +51,6 @@ COLUMNS = (
 MEASURES = COLUMNS[: COLUMNS.index("q_value")]
 
 
-@dataclass(frozen=True)
-class Drift:
-    """table: one row a job that could be compared, the surest drift first. n_small: jobs with too few runs.
-
-    since_at: the moment; runs submitted at or after it are `after`."""
-
-    table: pd.DataFrame
-    since_at: pd.Timestamp | None
-    n_small: int
-
-
 def find_drift(
     runs: pd.DataFrame,
     params: DriftParams,
@@ -70,12 +59,13 @@ def find_drift(
     medians_s: Mapping[str, float] | None = None,
     since_at: pd.Timestamp | None = None,
     seed: int = SEED,
-) -> Drift:
-    """Compare each job's finished runs before and since a moment; the order of the rows changes nothing.
+) -> pd.DataFrame:
+    """Compare each job's finished runs before and since a moment: one row a job with enough runs on both sides, the
+    surest drift first; the order of the rows changes nothing.
 
     runs: group_key, submitted_at, runtime_s in seconds; rows without a finite runtime or a submission are left out.
     shapes: those of period D1; medians_s: historic median by job, of runs before the moment where it has none.
-    since_at: default params.since_days before the last submission. Columns of the table:
+    since_at: the moment, whose runs count as since; default params.since_days before the last submission. Columns:
     - group_key; n_before, n_after: runs; stretches_before, stretches_after: stretches of time that these are of;
     - median_before_s, median_after_s, median_factor (after over before); spread_before_s, spread_after_s (25th to
       75th percentile);
@@ -85,7 +75,7 @@ def find_drift(
     The time since the moment is cut into stretches of a day, or into N_STRETCHES if that gives more, and the time
     before into as long ones: the runs of a job in one of them are one piece of evidence. Raises BadInput if a column
     is missing."""
-    since_at, sides, n_small = _split_runs(runs, params, since_at)
+    sides = _split_runs(runs, params, since_at)
     # so many that the smallest p-value is a tenth of what the strictest step of Benjamini-Hochberg asks for
     n_deals = min(MAX_PERMUTATIONS, int(np.ceil(RESOLUTION * len(sides) / params.false_discovery_rate)))
     table = pd.DataFrame([_measures(job, seed, n_deals) for job in sides], columns=list(MEASURES))
@@ -99,7 +89,7 @@ def find_drift(
     order = ["has_drifted", "has_changed", "q_value", "p_value", "log_bayes_factor", "group_key"]
     ascending = [False, False, True, True, False, True]
     table = table.sort_values(order, ascending=ascending, kind="stable", ignore_index=True)
-    return Drift(table[list(COLUMNS)], since_at, n_small)
+    return table[list(COLUMNS)]
 
 
 def drift_words(job: Mapping[str, Any]) -> str:
@@ -145,19 +135,16 @@ class _Sides:
         return before, after
 
 
-def _split_runs(
-    runs: pd.DataFrame, params: DriftParams, since_at: pd.Timestamp | None
-) -> tuple[pd.Timestamp | None, list[_Sides], int]:
-    """The moment, the jobs that can be compared, by key, and how many have too few runs.
+def _split_runs(runs: pd.DataFrame, params: DriftParams, since_at: pd.Timestamp | None) -> list[_Sides]:
+    """The jobs that can be compared, by key.
 
     Too few are also runs in so few stretches that not even the clearest change could be told from luck: there must be
     RESOLUTION / false_discovery_rate ways to deal them."""
-    if missing := [name for name in NEEDED if name not in runs]:
-        raise BadInput("runs", f"no column {', '.join(missing)}", f"a frame with {', '.join(NEEDED)}")
+    require_columns(runs, "runs", NEEDED)
     is_there = np.isfinite(runs["runtime_s"].to_numpy(dtype=np.float64, na_value=np.nan))
     runs = runs.loc[is_there, list(NEEDED)].dropna(subset=["group_key", "submitted_at"])
     if runs.empty:
-        return since_at, [], 0
+        return []
     moment = runs["submitted_at"].max() - pd.Timedelta(days=params.since_days) if since_at is None else since_at
     begin = moment - pd.Timedelta(days=BEFORE_DAYS)
     runs = runs[runs["submitted_at"] >= begin].sort_values(["group_key", "submitted_at", "runtime_s"])
@@ -172,7 +159,7 @@ def _split_runs(
             )
             if math.comb(sum(job.n_stretches), job.n_stretches[1]) >= RESOLUTION / params.false_discovery_rate:
                 sides.append(job)
-    return moment, sides, int(runs["group_key"].nunique()) - len(sides)
+    return sides
 
 
 def _stretches(submitted_at: pd.Series, moment: pd.Timestamp) -> Ints:

@@ -23,8 +23,8 @@ from tasks.jobs.predict.features import OWN
 from tasks.jobs.predict.mixture import SUPPORT
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
 from tasks.jobs.predict.preparation import KINDS, PreparedLog, named_columns, prepare, read_runs
-from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored, evaluate_runtimes, table_of
-from tasks.jobs.predict.shape_labels import LabelEvaluation, evaluate_labels
+from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, evaluate_runtimes, table_of
+from tasks.jobs.predict.shape_labels import LabelEvaluation, Reference, evaluate_labels
 from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
 from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
@@ -146,18 +146,16 @@ def label_figures(prepared: PreparedLog, kind: Kind, evaluation: LabelEvaluation
         if kind == "ratio" and name in clustering:
             _set(figures, f"shapes.{name}", value, reason)
     why = reason or "no test run of a job with enough runs in the test period"
-    report = evaluation.report if evaluation else None
-    _set(figures, f"label.accuracy.{kind}", report.accuracy if report else None, why)
-    _set(figures, f"label.accuracy_group.{kind}", report.accuracy_group if report else None, why)
-    _set(figures, f"label.log_loss.{kind}", report.log_loss if report else None, why)
-    _set(figures, f"label.n.{kind}", report.n if report else 0)
-    so_far = evaluation.so_far if evaluation else None
-    _set(figures, f"label.accuracy_so_far.{kind}", so_far.accuracy if so_far else None, why)
-    _set(figures, f"label.log_loss_so_far.{kind}", so_far.log_loss if so_far else None, why)
+    report, so_far = (evaluation.report, evaluation.so_far) if evaluation else (None, None)
+    for measure in ("accuracy", "accuracy_group", "log_loss"):
+        _set(figures, f"label.{measure}.{kind}", getattr(report, measure, None), why)
+    figures[f"label.n.{kind}"] = report.n if report else 0
+    for measure in ("accuracy", "log_loss"):
+        _set(figures, f"label.{measure}_so_far.{kind}", getattr(so_far, measure, None), why)
     for name in REFERENCES:
-        score = evaluation.references[name] if evaluation else None
-        _set(figures, f"label.{name}.{kind}", score.by_run if score else None, score.reason if score else why)
-        _set(figures, f"label.{name}_group.{kind}", score.by_group if score else None, score.reason if score else why)
+        score = evaluation.references[name] if evaluation else Reference(None, None, 0, 0, why)
+        _set(figures, f"label.{name}.{kind}", score.by_run, score.reason)
+        _set(figures, f"label.{name}_group.{kind}", score.by_group, score.reason)
     for row in evaluation.occurrences.to_dict("records") if evaluation else []:
         for name in ("model", "so_far", *REFERENCES):
             _set(figures, f"label.{name}_by_history.{kind}.{row['slice']}", row[name], "no such job has enough runs")
@@ -174,12 +172,13 @@ def runtime_figures(evaluation: RuntimeEvaluation) -> Figures:
     figures |= {"model.is_relative": evaluation.model.is_relative, "model.ends": evaluation.model.ends}
     _set(figures, "model.grace", evaluation.model.grace, "time limits are not kept, or there are none")
     for name, scored in evaluation.scored.items():
-        for measure, (value, reason) in _measures(scored).items():
-            _set(figures, f"predict.{measure}.{name}", value, reason)
-        for tenth, share in enumerate(scored.tenths, start=1):
-            _set(figures, f"predict.coverage90_tenth.{name}.{tenth}", share)
-        _set(figures, f"unseen.crps.{name}", scored.unseen_crps.value, "every tested job had run before")
-    figures["unseen.n"] = evaluation.scored["model"].unseen_crps.n
+        for measure, value in scored.measures.items():
+            _set(figures, f"predict.{measure}.{name}", value)
+        _set(figures, f"predict.ks_group.{name}", scored.ks_group.value, scored.ks_group.reason)
+        figures[f"predict.ks_group_n.{name}"] = scored.ks_group.n_groups
+        figures |= {f"predict.coverage90_tenth.{name}.{at}": share for at, share in enumerate(scored.tenths, start=1)}
+        _set(figures, f"unseen.crps.{name}", scored.unseen_crps, "every tested job had run before")
+    figures["unseen.n"] = evaluation.scored["model"].n_unseen
     for name, difference in evaluation.differences.items():
         _set(figures, f"difference.crps.{name}", difference.value, difference.reason)
         _set(figures, f"difference.crps_low.{name}", difference.low, difference.reason)
@@ -217,37 +216,21 @@ def watch_figures(prepared: PreparedLog, evaluation: RuntimeEvaluation) -> Figur
 
 
 def write_tables(evaluation: Evaluation, folder: Path) -> None:
-    """predictors, predictions, jobs, and for each normalisation occurrences, importances and confusion."""
+    """predictors, predictions (a row a test run), and for each normalisation occurrences, importances and confusion."""
     folder.mkdir(parents=True, exist_ok=True)
     table_of(evaluation.runtimes).to_parquet(folder / "predictors.parquet", index=False)
-    predictions_of(evaluation).to_parquet(folder / "predictions.parquet", index=False)
+    rows, predicted = evaluation.prepared.runs.iloc[evaluation.runtimes.rows], evaluation.runtimes.predicted
+    predictions = rows[["run_id", "group_key", "submitted_at", "runtime_s"]].reset_index(drop=True)
+    predictions = predictions.assign(
+        **{f"p{round(100 * level):02d}_s": predicted.quantile(level) for level in TABLE_LEVELS},
+        crps_s=evaluation.runtimes.scored["model"].crps_by_run,
+    )
+    predictions.to_parquet(folder / "predictions.parquet", index=False)
     for kind, label in evaluation.labels.items():
         label.occurrences.to_parquet(folder / f"occurrences-{kind}.parquet", index=False)
         label.importances.to_parquet(folder / f"importances-{kind}.parquet", index=False)
         confusion = pd.DataFrame(label.report.confusion).add_prefix("predicted_").rename_axis("actual").reset_index()
         confusion.to_parquet(folder / f"confusion-{kind}.parquet", index=False)
-
-
-def predictions_of(evaluation: Evaluation) -> pd.DataFrame:
-    """One row a test run: run_id, group_key, submitted_at, runtime_s, predicted quantiles p05_s … p95_s, crps_s."""
-    rows = evaluation.prepared.runs.iloc[evaluation.runtimes.rows]
-    predicted = evaluation.runtimes.predicted
-    quantiles = {f"p{round(100 * level):02d}_s": predicted.quantile(level) for level in TABLE_LEVELS}
-    columns = rows[["run_id", "group_key", "submitted_at", "runtime_s"]].reset_index(drop=True)
-    return columns.assign(**quantiles, crps_s=evaluation.runtimes.scored["model"].crps_by_run)
-
-
-def _measures(scored: Scored) -> dict[str, tuple[float | None, str | None]]:
-    return {
-        "crps": (scored.crps.value, scored.crps.reason),
-        "coverage90": (scored.coverage.share, scored.coverage.reason),
-        "width90_s": (scored.coverage.width_s, scored.coverage.reason),
-        "ks_group": (scored.ks_group.value, scored.ks_group.reason),
-        "ks_group_n": (scored.ks_group.n_groups, scored.ks_group.reason),
-        "ks_pooled": (scored.pooled.ks, scored.pooled.reason),
-        "percentile_mae_s": (scored.pooled.mae_s, scored.pooled.reason),
-        "pit_error": (scored.calibration.error, scored.calibration.reason),
-    }
 
 
 def _set(figures: Figures, key: str, value: float | int | None, reason: str | None = None) -> None:

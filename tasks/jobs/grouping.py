@@ -109,7 +109,8 @@ def group_keys(rows: pd.DataFrame, params: GroupParams = DEFAULTS) -> pd.Series:
         return _keys_by(rows, params)
     given, name, plan = (_coded(rows, column) for column in ("group_key", "name", "plan_signature"))
     name = _renamed(name, normalise_names(name.texts, params))
-    user, size = (column.only(plan.codes < 0) for column in (_coded(rows, "user_name"), _sizes(rows)))
+    has_no_plan, both = plan.codes < 0, (_coded(rows, "user_name"), _sizes(rows))
+    user, size = (_Coded(np.where(has_no_plan, column.codes, -1), column.texts) for column in both)
     columns = (given, name, plan, user, size)
     group, example = _distinct(*(column.codes for column in columns))
     parts = zip(*(column.at(example) for column in columns), strict=True)
@@ -149,10 +150,6 @@ class _Coded:
         """The texts of some rows; empty where there is none."""
         return [str(text) for text in np.array([*self.texts, ""], dtype="object")[self.codes[rows]]]
 
-    def only(self, is_wanted: Any) -> "_Coded":
-        """The same column, empty in all other rows."""
-        return _Coded(np.where(is_wanted, self.codes, -1), self.texts)
-
 
 def _coded(rows: pd.DataFrame, column: str) -> _Coded:
     if column not in rows:
@@ -173,11 +170,8 @@ def _sizes(rows: pd.DataFrame) -> _Coded:
         if column in rows:
             sizes = sizes.fillna(rows[column].astype("float64"))
     codes, values = pd.factorize(sizes)
-    return _Coded(codes, [_size_text(float(value)) for value in values])
-
-
-def _size_text(cpus: float) -> str:
-    return "1 cpu" if cpus == 1 else f"{int(cpus)} cpus" if cpus.is_integer() else f"{cpus:g} cpus"
+    texts = ("1 cpu" if n == 1 else f"{int(n)} cpus" if n.is_integer() else f"{n:g} cpus" for n in map(float, values))
+    return _Coded(codes, list(texts))
 
 
 def _distinct(*codes: Any) -> tuple[Any, Any]:
@@ -287,9 +281,7 @@ class _Normaliser:
         return word + ("{id}" if len(digits) >= ID_FROM_DIGITS else "{n}")
 
 
-@lru_cache(maxsize=16)
-def _normaliser(kept_after: tuple[str, ...], counted_after: tuple[str, ...]) -> _Normaliser:
-    return _Normaliser(kept_after, counted_after)
+_normaliser = lru_cache(maxsize=16)(_Normaliser)
 
 
 def _path(match: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
@@ -72,36 +72,26 @@ class Spool:
 
     def _frame(self) -> pd.DataFrame:
         with pa.ipc.open_stream(self.file) as stream:
-            # pandas cannot read its own metadata of lists
-            frame: pd.DataFrame = stream.read_all().to_pandas(ignore_metadata=True, types_mapper=_list_type)
+            frame: pd.DataFrame = stream.read_all().to_pandas(
+                ignore_metadata=True,  # pandas cannot read its own of lists
+                types_mapper=lambda kind: pd.ArrowDtype(kind) if pa.types.is_list(kind) else None,
+            )
             return frame
-
-
-def _list_type(kind: pa.DataType) -> pd.ArrowDtype | None:
-    return pd.ArrowDtype(kind) if pa.types.is_list(kind) else None
 
 
 HOST_FIELDS = {"vertices": "sku", "skus": "sku"}  # the same host in both gets the same pseudonym
 NO_HOST = re.compile(r"profile \d+")  # what the reader of Spark calls a resource profile
 
 
-def without_hosts(rows: pd.DataFrame, hidden: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
-    """The rows with pseudonyms in place of the hosts in their vertices and SKUs.
+def _without_hosts(column: pd.Series, name: str, field: str, key: bytes) -> pd.api.extensions.ExtensionArray:
+    """A column of vertices or SKUs with pseudonyms in place of the hosts.
 
-    Any SKU may be named after a host, whatever the reader; only what a reader of ours made up itself stays. hidden:
-    gives pseudonyms for names."""
-    columns = {name: _replaced(rows[name], name, field, hidden) for name, field in HOST_FIELDS.items() if name in rows}
-    return rows.assign(**columns)
-
-
-def _replaced(
-    column: pd.Series, name: str, field: str, hidden: Callable[[pd.Series], pd.Series]
-) -> pd.api.extensions.ExtensionArray:
+    Any SKU may be named after a host, whatever the reader; only what a reader of ours made up itself stays."""
     lists = pa.array(as_list_column(column, name))
     lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
     entries = pc.list_flatten(lists)
     names = pd.Series(pc.struct_field(entries, field).to_pandas(), dtype="str")
-    hidden_names = hidden(names).where(~names.str.fullmatch(NO_HOST).fillna(False), names)
+    hidden_names = pseudonyms(names, HOST, key).where(~names.str.fullmatch(NO_HOST).fillna(False), names)
     place = entries.type.get_field_index(field)
     fields = [pc.struct_field(entries, number) for number in range(entries.type.num_fields)]
     fields[place] = pa.array(hidden_names, type=pa.string(), from_pandas=True)
@@ -136,7 +126,9 @@ def pseudonymise(
     hidden |= {column: pseudonyms(rows[column], "run_id", key, n_bytes=ID_BYTES) for column in ids}
     if "features" in rows:
         hidden["features"] = rows["features"].map(lambda text: _without_texts(text, key), na_action="ignore")
-    return without_hosts(rows.assign(**hidden), lambda hosts: pseudonyms(hosts, HOST, key))
+    lists = {name: field for name, field in HOST_FIELDS.items() if name in rows}
+    listed = {name: _without_hosts(rows[name], name, field, key) for name, field in lists.items()}
+    return rows.assign(**hidden, **listed)
 
 
 def _without_texts(features: str, key: bytes) -> str:

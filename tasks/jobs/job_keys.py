@@ -7,7 +7,7 @@ folder alone gives it again."""
 import logging
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -83,7 +83,8 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
     that the log itself gives stay as they are. Raises BadInput as assign_periods does."""
     part = assign_periods(runs, split)
     known = with_ends(runs[(part != "D3").to_numpy()]).reset_index(drop=True)
-    so_far = present or _given(known)
+    # what group_keys makes a key of without a setting
+    so_far = present or _kept(("name", "plan") if _kept(("plan",), known) else ("name", "user", "cpus"), known)
     training = np.flatnonzero((part[part != "D3"] == "D2").to_numpy())
     if len(training) < LEAST_SCORED:
         return KeyChoice((), _too_few(so_far), {})
@@ -92,11 +93,11 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
     given_s = float(scores[GIVEN].mean())
     recurs = known["group_key"].duplicated(keep=False)
     is_recurring = float(recurs.mean()) >= LEAST_RECURRING
-    if is_recurring and not present and not _is_ours(known):
+    if is_recurring and not present and (known["group_key"] == _keys(known, ())).mean() < LEAST_RECURRING:  # not ours
         return KeyChoice((), "runs of one job are those that the log, or conf/jobs.yaml, says", {GIVEN: given_s})
     has_names = "name" in known and float((recurs & known["name"].notna()).mean()) >= LEAST_RECURRING
     candidates = filter(None, dict.fromkeys(_kept(by, known) for by in CANDIDATES))
-    keys = {_listed(by): (by, _keys(known, by)) for by in candidates}
+    keys = {",".join(by): (by, _keys(known, by)) for by in candidates}
     scores |= {name: _crps_s(known.assign(group_key=key), rows) for name, (_, key) in keys.items()}
     crps_s = {name: float(score.mean()) for name, score in scores.items()}
     luck = ""
@@ -108,7 +109,9 @@ def choose_key(runs: pd.DataFrame, split: SplitParams, present: Sequence[KeyPart
         comparison = f"history predicts {gain} better (CRPS {crps_s[name]:,.4g} s, not {given_s:,.4g} s)"
         if has_names and not any(key_part in NAMED for key_part in by):
             continue
-        if is_recurring and not _is_beyond_noise(scores[name], scores[GIVEN], key.iloc[rows]):
+        rng, keys_of_rows = np.random.default_rng(0), key.iloc[rows].to_numpy()
+        apart = bootstrap_difference(scores[name], scores[GIVEN], keys_of_rows, rng)
+        if is_recurring and (apart.high is None or apart.high >= 0):
             luck = luck or f"; by {_words(by)} {comparison}, which may be luck"
             continue
         return KeyChoice(by, f"{_job(by)}: {comparison} than by {_words(so_far)}", crps_s)
@@ -133,29 +136,10 @@ def _words(by: Sequence[KeyPart]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _listed(by: Sequence[KeyPart]) -> str:
-    return ",".join(by)
-
-
 def _kept(by: Sequence[KeyPart], runs: pd.DataFrame) -> tuple[KeyPart, ...]:
     """The parts that some run has."""
     columns = {part: [COLUMNS.get(part, part)] if part != "cpus" else ["requested_cpus", "used_cpus"] for part in by}
     return tuple(part for part in by if any(name in runs and runs[name].notna().any() for name in columns[part]))
-
-
-def _given(runs: pd.DataFrame) -> tuple[KeyPart, ...]:
-    """The parts that `group_keys` makes a key of without a setting."""
-    return _kept(("name", "plan") if _kept(("plan",), runs) else ("name", "user", "cpus"), runs)
-
-
-def _is_ours(runs: pd.DataFrame) -> bool:
-    """Whether most runs are grouped by the rule of `group_keys`, not by keys of the log or settings of the user."""
-    return float((runs["group_key"] == _keys(runs, ())).mean()) >= LEAST_RECURRING
-
-
-def _is_beyond_noise(score: Floats, given: Floats, keys: pd.Series) -> bool:
-    high = bootstrap_difference(score, given, keys.to_numpy(), np.random.default_rng(0)).high
-    return high is not None and high < 0
 
 
 def _keys(runs: pd.DataFrame, by: Sequence[KeyPart]) -> pd.Series:
@@ -175,22 +159,23 @@ def _crps_s(runs: pd.DataFrame, rows: Rows) -> Floats:
 @dataclass(frozen=True)
 class SourceKey:
     """What a job is in a source. by: parts of the key, empty for name and plan; reason: a sentence; better: what would
-    predict better by now, with the command that changes it, or empty; is_set: by the user."""
+    predict better by now, with the command that changes it, or empty; is_set: by the user; data_version: of the data
+    that were grouped by it, empty where not all were."""
 
     by: tuple[KeyPart, ...]
     reason: str
     better: str = ""
     is_set: bool = False
+    data_version: str = field(default="", compare=False)
 
 
 def read_key(warehouse: Warehouse, source: str) -> SourceKey | None:
     """What a job is in a source; None where that is not decided yet."""
     row = read_row(warehouse, "jobs.keys", source) if warehouse.file.exists() else None
-    return SourceKey(_parts(row["parts"]), row["reason"], row["better"], bool(row["is_set"])) if row else None
-
-
-def _parts(text: str) -> tuple[KeyPart, ...]:
-    return tuple(cast(KeyPart, part) for part in text.split(",") if part)
+    if not row:
+        return None
+    parts = tuple(cast(KeyPart, part) for part in row["parts"].split(",") if part)
+    return SourceKey(parts, row["reason"], row["better"], bool(row["is_set"]), row["data_version"])
 
 
 def in_use(warehouse: Warehouse, source: str, group: GroupParams) -> GroupParams:
@@ -204,18 +189,18 @@ def settle_key(warehouse: Warehouse, source: str, group: GroupParams, *, is_fina
 
     group.by: as the user sets it; empty: a key in use stays. is_final: too few runs decide for name and plan, which is
     left open otherwise. Twice changes nothing; killed in between, the next call goes on."""
-    before, version = read_key(warehouse, source), _version_of_key(warehouse, source)
-    is_cut_short = bool(before and before.by and not version)  # killed before all runs were grouped by it
+    before = read_key(warehouse, source)
+    is_cut_short = bool(before and before.by and not before.data_version)  # killed before all runs were grouped by it
     if group.by:
         key = SourceKey(tuple(group.by), f"{_job(group.by)}, {AS_SET}", is_set=True)
-    elif before and (before.is_set or is_cut_short or version == _version(warehouse, source)):
+    elif before and (before.is_set or is_cut_short or before.data_version == _version(warehouse, source)):
         key = before
     else:
         best = _best_key(warehouse, source, before)
         if best is None and not is_final:
             return SourceKey((), _too_few())
         key = best or SourceKey((), _too_few())
-    own = "" if group.by else OTHERWISE_SET.format(parts=_listed(key.by), is_set=key.is_set)
+    own = "" if group.by else OTHERWISE_SET.format(parts=",".join(key.by), is_set=key.is_set)
     is_ours = key == before or _write(warehouse, source, key, "", own)  # what follows may be killed
     if is_ours and key.by:
         _regroup(warehouse, source, group.model_copy(update={"by": list(key.by)}))
@@ -244,7 +229,7 @@ def _best_key(warehouse: Warehouse, source: str, before: SourceKey | None) -> So
         return before
     if before is None:
         return SourceKey(choice.by, choice.reason) if choice.crps_s else None
-    command = shlex.join(["whorl", "jobs", "train", "--source", source, "--group-by", _listed(choice.by)])
+    command = shlex.join(["whorl", "jobs", "train", "--source", source, "--group-by", ",".join(choice.by)])
     return replace(before, better=f"{choice.reason}; {command} changes it" if choice.by else "")
 
 
@@ -257,14 +242,8 @@ def _version(warehouse: Warehouse, source: str) -> str:
         return data_version(connection, WORD, source)
 
 
-def _version_of_key(warehouse: Warehouse, source: str) -> str | None:
-    """Of the data that were grouped by the key; empty: not all were; None: there is no key."""
-    row = read_row(warehouse, "jobs.keys", source) if warehouse.file.exists() else None
-    return row["data_version"] if row else None
-
-
 def _write(warehouse: Warehouse, source: str, key: SourceKey, version: str, unless: str) -> bool:
-    row = {"parts": _listed(key.by), "reason": key.reason, "better": key.better, "is_set": key.is_set}
+    row = {"parts": ",".join(key.by), "reason": key.reason, "better": key.better, "is_set": key.is_set}
     keys = pd.DataFrame([row | {"data_version": version}])
     return replace_rows(warehouse, WORD, {"source": source}, {"keys": keys}, unless=unless)
 

@@ -6,37 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from pandas.api.indexers import BaseIndexer
 from pydantic import Field, model_validator
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.params import BinParams, Kind
+from tasks.jobs.predict.peers import earlier_runs, require_columns
 from tasks.params import Params
-
-Ints = NDArray[np.int64]
-
-
-class LastRuns(BaseIndexer):
-    """Windows of at most `size` runs up to and with each run, which never reach into another job."""
-
-    def __init__(self, starts: Ints, size: int) -> None:
-        super().__init__()
-        self.starts, self.size = starts, size
-
-    def get_window_bounds(  # pandas asks for these names
-        self,
-        num_values: int = 0,
-        min_periods: int | None = None,  # noqa: ARG002
-        center: bool | None = None,  # noqa: ARG002
-        closed: str | None = None,  # noqa: ARG002
-        step: int | None = None,  # noqa: ARG002
-    ) -> tuple[Ints, Ints]:
-        ends = np.arange(1, num_values + 1, dtype=np.int64)
-        return np.maximum(self.starts, ends - self.size), ends
-
-
-SOURCES = ("history", "before", "none")
-
 
 RATIO_HIGH, DELTA_HIGH_S = 10.0, 900.0  # the paper's ends of the bins: outliers lie beyond (footnote 3)
 TAIL_SHARE = 0.01  # of the runs lie above the upper end before it is rounded down, where the runs decide
@@ -64,26 +39,21 @@ def historic_medians(
       before this one was submitted.
     - none: nothing is known, the median is missing.
 
-    runs: group_key, submitted_at; past: group_key, ended_at, runtime_s, of which rows without an end or a finite
-    runtime are left out. A run without submitted_at has no before. Medians that are missing, infinite or below 0
-    count as absent. Raises BadInput if a column is missing.
+    runs: group_key, submitted_at; past: group_key, submitted_at, ended_at, runtime_s, of which rows without an end or
+    a finite runtime are left out. A run without submitted_at has no before. Medians that are missing, infinite or
+    below 0 count as absent. Raises BadInput if a column is missing.
     Source: Zhu et al. 2023, section 4.2 (D1); the fallbacks are ours."""
-    _need(runs, "runs", "group_key", "submitted_at")
+    require_columns(runs, "runs", ("group_key", "submitted_at"))
     by_key = history if isinstance(history, pd.Series) else pd.Series(history, dtype=float)
     medians = _usable(runs["group_key"].map(by_key))
     is_open = np.isnan(medians)
-    codes = np.where(is_open, SOURCES.index("none"), SOURCES.index("history"))
+    known_by = np.where(is_open, "none", "history").astype(object)
     if is_open.any():
-        medians[is_open] = _usable(_before(runs[is_open], runs if past is None else past))
-        codes[is_open & ~np.isnan(medians)] = SOURCES.index("before")
-    sources = pd.Categorical.from_codes(codes, categories=pd.Index(SOURCES))
+        earlier = earlier_runs(runs[is_open], runs if past is None else past)
+        medians[is_open] = _usable(earlier.quantile(earlier.values("runtime_s"), 0.5, window=len(earlier.order) or 1))
+        known_by[is_open & ~np.isnan(medians)] = "before"
+    sources = pd.Categorical(known_by, categories=["history", "before", "none"])
     return pd.DataFrame({"median_s": medians, "median_source": sources}, index=runs.index)
-
-
-def _need(frame: pd.DataFrame, name: str, *columns: str) -> None:
-    missing = [column for column in columns if column not in frame.columns]
-    if missing:
-        raise BadInput(name, f"no column {', '.join(missing)}", f"a frame with {', '.join(columns)}")
 
 
 def _usable(medians: ArrayLike) -> NDArray[np.float64]:
@@ -91,34 +61,6 @@ def _usable(medians: ArrayLike) -> NDArray[np.float64]:
     values = np.array(medians, dtype=float)
     values[~(np.isfinite(values) & (values >= 0))] = np.nan
     return values
-
-
-def _before(rows: pd.DataFrame, past: pd.DataFrame) -> NDArray[np.float64]:
-    """The median of the runs of the same group that ended strictly before each row was submitted: (n_rows,)."""
-    _need(past, "past", "group_key", "ended_at", "runtime_s")
-    past = past[past["group_key"].isin(rows["group_key"].unique())]
-    past = past[past["ended_at"].notna() & np.isfinite(past["runtime_s"].astype(float))]
-    medians = np.full(len(rows), np.nan)
-    at = np.flatnonzero(rows["submitted_at"].notna())
-    if not len(at) or past.empty:
-        return medians
-    codes, keys = pd.factorize(rows["group_key"])
-    known = _medians_so_far(pd.Index(keys).get_indexer(past["group_key"]), past)
-    submissions = pd.DataFrame({"code": codes[at], "at": rows["submitted_at"].to_numpy()[at], "row": at})
-    submissions["at"] = submissions["at"].astype(known["at"].dtype)
-    matched = pd.merge_asof(submissions.sort_values("at"), known, on="at", by="code", allow_exact_matches=False)
-    medians[matched["row"].to_numpy()] = matched["median_s"].to_numpy()
-    return medians
-
-
-def _medians_so_far(codes: NDArray[np.int64], past: pd.DataFrame) -> pd.DataFrame:
-    """After each run of `past`: the median of the runs of its group that had ended by then; sorted by `at`."""
-    frame = pd.DataFrame(
-        {"code": codes, "at": past["ended_at"].to_numpy(), "runtime_s": past["runtime_s"].to_numpy(dtype=float)}
-    ).sort_values(["code", "at"], ignore_index=True)
-    frame["median_s"] = frame.groupby("code")["runtime_s"].expanding().median().to_numpy()
-    # stable: of runs that ended at the same moment the last knows them all, and stays the last
-    return frame.drop(columns="runtime_s").sort_values("at", kind="stable", ignore_index=True)
 
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,6 @@ took longer than all of 20 earlier runs of their job, a = 1 / mean log(runtime /
 2.7 (285 runs of a recording) and 2.0 (230 runs of NASA iPSC/860): TAIL_INDEX. The power law is ours."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,14 +135,13 @@ def bound(runtimes_s: NDArray[np.float64], level: float) -> Bound:
 
 @dataclass(frozen=True)
 class PredictedChance:
-    """predicted: chance that the next run takes longer than time_s. history: how often past runs did; None without.
-
-    agrees: the predicted chance lies in the Wilson interval of the history; None without a history."""
+    """predicted: chance that the next run takes longer than time_s; history: how often past runs did; agrees: whether
+    the chance lies in the Wilson interval of the history."""
 
     time_s: float
     predicted: float
-    history: Chance | None
-    agrees: bool | None
+    history: Chance
+    agrees: bool
 
 
 def chances_to_exceed(predicted: Empirical, time_s: Any) -> Floats:
@@ -154,19 +152,10 @@ def chances_to_exceed(predicted: Empirical, time_s: Any) -> Floats:
     return np.asarray(np.clip(1 - predicted.cdf(_broadcast_times("time", time_s, predicted.n)), 0.0, 1.0))
 
 
-def chances_beside_history(
-    predicted: Empirical, time_s: float, histories: Sequence[Any | None]
-) -> list[PredictedChance]:
-    """For each instance the predicted chance to exceed time_s and, from its past runtimes, the share that did.
-
-    histories: n arrays of runtimes in seconds, None or empty for a job without finished runs. Raises BadSetting if
-    time_s is no time, ValueError if histories are not one an instance."""
-    chances = []
-    for chance, runs in zip(chances_to_exceed(predicted, time_s), histories, strict=True):
-        past = chance_to_exceed(np.asarray(runs, dtype=np.float64), time_s) if runs is not None and len(runs) else None
-        agrees = None if past is None else bool(past.low <= chance <= past.high)
-        chances.append(PredictedChance(float(time_s), float(chance), past, agrees))
-    return chances
+def chance_beside_history(time_s: float, predicted: float, runtimes_s: Floats) -> PredictedChance:
+    """A predicted chance to exceed time_s, and the share of past runs, (n,) seconds and at least one, that did."""
+    past = chance_to_exceed(runtimes_s, time_s)
+    return PredictedChance(time_s, predicted, past, past.low <= predicted <= past.high)
 
 
 def _broadcast_times(name: str, time_s: Any, n: int) -> Floats:
@@ -255,18 +244,11 @@ def running_outlook(
 ) -> pd.DataFrame:
     """What to expect of each running job, on the index of `running`.
 
-    running: run_id, group_key, started_at (UTC); row i is instance i of predicted. now: UTC. deadlines_at: when each
-    should be done, missing where there is none. Columns: run_id, group_key, elapsed_s, chance_so_long (that a run
-    takes longer than this one has so far), is_beyond (longer than anything expected: what follows is the power law),
-    left_<level>_s for each of params.levels, and chance_in_time (missing without a deadline). A start after now, as
-    clocks have it, counts as just started. Raises BadInput for missing columns or starts, or another number of rows."""
-    missing = [name for name in ("run_id", "group_key", "started_at") if name not in running]
-    if missing or len(running) != predicted.n:
-        problem = f"no column {', '.join(missing)}" if missing else f"{len(running)} rows, {predicted.n} predictions"
-        raise BadInput("running jobs", problem, "run_id, group_key and started_at, one row a prediction")
-    if running["started_at"].isna().any():
-        run_id = running.loc[running["started_at"].isna(), "run_id"].iloc[0]
-        raise BadInput("running jobs", f"run {run_id} has no start", "the start of each", "leave out pending runs")
+    running: run_id, group_key, started_at (UTC, never missing); row i is instance i of predicted. now: UTC.
+    deadlines_at: when each should be done, missing where there is none. Columns: run_id, group_key, elapsed_s,
+    chance_so_long (that a run takes longer than this one has so far), is_beyond (longer than anything expected: what
+    follows is the power law), left_<level>_s for each of params.levels, and chance_in_time (missing without a
+    deadline). A start after now, as clocks have it, counts as just started."""
     started_at = pd.to_datetime(running["started_at"])
     elapsed = np.maximum(np.asarray((now - started_at).dt.total_seconds(), dtype=np.float64), 0.0)
     survival, levels = _Survival(predicted), sorted(set(params.levels))

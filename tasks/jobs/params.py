@@ -156,6 +156,7 @@ FAMILY_WORDS: dict[str, str] = {  # where the family's name says little
     "calendar": "time of day, weekday",
     "history": "earlier runs",
     "requested time": "time limit",
+    "other": "own columns",
 }
 NO_COLUMN = "the log has no such feature"  # why an insight cannot be told
 MEASURES: dict[str, str] = {  # name -> words, in the order of every table

@@ -9,7 +9,7 @@ import numpy as np
 from tasks.jobs.distribution import Empirical, Floats, checked_times
 
 LEVEL = 0.9
-CALIBRATION_LEVELS = tuple((np.arange(1, 20) / 20).tolist())  # 0.05, 0.10 ... 0.95
+CALIBRATION_LEVELS = np.arange(1, 20) / 20  # 0.05, 0.10 ... 0.95
 
 
 def wilson(k: int, n: int, confidence: float) -> tuple[float, float]:
@@ -19,61 +19,13 @@ def wilson(k: int, n: int, confidence: float) -> tuple[float, float]:
     return max(0.0, (centre - half) / (n + z * z)), min(1.0, (centre + half) / (n + z * z))
 
 
-@dataclass(frozen=True)
-class MeanScore:
-    """value: mean over n runs, None if there is none; reason: why, if any."""
-
-    value: float | None
-    n: int
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """Central intervals that should hold a share `level` of the runs: the share they held.
-
-    width_s: mean width in seconds: of two predictions that cover alike, the narrower is better."""
-
-    level: float
-    share: float | None
-    width_s: float | None
-    n: int
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How far PIT values are from uniform. error: mean over the levels of |share of values <= level - level|.
-
-    largest: the largest such difference over all levels (Kolmogorov–Smirnov)."""
-
-    error: float | None
-    largest: float | None
-    n: int
-    reason: str | None = None
-
-
-def crps_of(predicted: Empirical, runtime_s: Any) -> MeanScore:
-    """Mean CRPS in seconds, smaller is better; runtime_s: (n,). A sure prediction scores its absolute error.
-
-    Source: Gneiting & Raftery 2007, 4.2. Raises ValueError for NaN."""
-    if predicted.n == 0:
-        return MeanScore(None, 0, reason="no runs to score")
-    return MeanScore(float(predicted.crps(_runs(predicted, runtime_s)).mean()), predicted.n)
-
-
-def coverage_of(predicted: Empirical, runtime_s: Any, *, level: float = LEVEL) -> Coverage:
-    """Share of runs inside their central interval, ends included; runtime_s: (n,).
-
-    Raises ValueError for a level outside (0, 1)."""
-    if not 0 < level < 1:
-        raise ValueError(f"level {level:g}: expected a share between 0 and 1, such as 0.9")
-    if predicted.n == 0:
-        return Coverage(level, None, None, 0, "no runs to score")
+def coverage_of(predicted: Empirical, runtime_s: Any, *, level: float = LEVEL) -> tuple[float, float]:
+    """Share of the runs, (n,), inside the central interval that should hold `level` of them, ends included, and its
+    mean width in seconds: of two predictions that cover alike, the narrower is better."""
     times = _runs(predicted, runtime_s)
     ends = predicted.quantile(np.broadcast_to([(1 - level) / 2, (1 + level) / 2], (predicted.n, 2)))
     share = float(((times >= ends[:, 0]) & (times <= ends[:, 1])).mean())
-    return Coverage(level, share, float((ends[:, 1] - ends[:, 0]).mean()), len(times))
+    return share, float((ends[:, 1] - ends[:, 0]).mean())
 
 
 def pit_values(predicted: Empirical, runtime_s: Any, rng: np.random.Generator) -> Floats:
@@ -89,21 +41,12 @@ def pit_values(predicted: Empirical, runtime_s: Any, rng: np.random.Generator) -
     return values
 
 
-def calibration_of(pit: Any, *, levels: tuple[float, ...] = CALIBRATION_LEVELS) -> Calibration:
-    """How far PIT values, (n,), are from uniform; n uniform values have an error of about 0.3 / sqrt(n).
+def calibration_error(pit: Floats) -> float:
+    """How far PIT values, (n,), are from uniform: mean over the levels of |share of values <= level - level|.
 
-    Raises ValueError for values outside [0, 1]."""
-    values = np.sort(np.asarray(pit, dtype=np.float64))
-    if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
-        raise ValueError(f"pit: shape {values.shape}; expected (n,) values from 0 to 1")
-    n = len(values)
-    if n == 0:
-        return Calibration(None, None, 0, "no runs to score")
-    shares = np.searchsorted(values, levels, side="right") / n
-    steps = np.arange(n + 1) / n
-    largest = max(float(np.max(steps[1:] - values)), float(np.max(values - steps[:-1])))
-    error = float(np.abs(shares - np.asarray(levels)).mean())
-    return Calibration(error, largest, n)
+    n uniform values have an error of about 0.3 / sqrt(n)."""
+    shares = np.searchsorted(np.sort(pit), CALIBRATION_LEVELS, side="right") / len(pit)
+    return float(np.abs(shares - CALIBRATION_LEVELS).mean())
 
 
 def _runs(predicted: Empirical, runtime_s: Any) -> Floats:
@@ -127,18 +70,6 @@ class GroupDistance:
     value: float | None
     n_groups: int
     n_runs: int
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Pooled:
-    """All runs together. ks: distance of the mean predicted cdf from the actual one.
-
-    mae_s: mean over the percentiles of |predicted - actual|, in seconds."""
-
-    ks: float | None
-    mae_s: float | None
-    n: int
     reason: str | None = None
 
 
@@ -188,26 +119,18 @@ def pooled_quantiles(predicted: Empirical, *, n_draws: int = DRAWS) -> Floats:
     return np.sort(predicted.quantile(levels).ravel())
 
 
-def compare_pooled(predicted: Empirical, runtime_s: Any, *, n_draws: int = DRAWS) -> Pooled:
-    """Pooled distance, and the mean absolute error of the percentiles; runtime_s: (n,). Source: Zhu et al., 5.2.
+def compare_pooled(predicted: Empirical, runtime_s: Any) -> tuple[float, float]:
+    """All runs together, (n,): the distance of the mean predicted cdf from the actual one (KS), and the mean over the
+    percentiles of |predicted - actual| in seconds. Source: Zhu et al., 5.2.
 
     It rewards ignoring the job: predicting the same distribution of all runs for each of them scores 0. The predicted
-    cdf is that of `pooled_quantiles`, which adds at most 1 / n_draws plus the unevenness of its levels."""
-    if predicted.n == 0:
-        return Pooled(None, None, 0, "no runs to score")
-    actual = np.sort(checked_times("runtime_s", runtime_s, predicted.n))
-    pooled = pooled_quantiles(predicted, n_draws=n_draws)
+    cdf is that of `pooled_quantiles`, which adds at most 1 / DRAWS plus the unevenness of its levels."""
+    from scipy.stats import ks_2samp  # not above: half a second that pages need not pay
+
+    actual, pooled = _runs(predicted, runtime_s), pooled_quantiles(predicted)
     predicted_s, actual_s = (np.quantile(values, PERCENTILES, method="inverted_cdf") for values in (pooled, actual))
-    mae_s = float(np.abs(predicted_s - actual_s).mean())
-    return Pooled(_two_sample(pooled, actual), mae_s, predicted.n)
-
-
-def _two_sample(first: Floats, second: Floats) -> float:
-    """Largest difference of two empirical cdfs; both ascending."""
-    points = np.concatenate([first, second])
-    at_first = np.searchsorted(first, points, side="right") / len(first)
-    at_second = np.searchsorted(second, points, side="right") / len(second)
-    return float(np.abs(at_first - at_second).max())
+    distance = float(ks_2samp(pooled, actual, method="asymp").statistic)
+    return distance, float(np.abs(predicted_s - actual_s).mean())
 
 
 RESAMPLES = 2000
@@ -217,7 +140,7 @@ CELLS = 4_000_000  # resamples times groups drawn together
 
 @dataclass(frozen=True)
 class Difference:
-    """value: mean of one minus other over runs; low, high: its interval at `confidence`.
+    """value: mean of one minus other over runs; low, high: its interval at CONFIDENCE.
 
     share_below: of the resamples, how many are below 0."""
 
@@ -225,7 +148,6 @@ class Difference:
     low: float | None
     high: float | None
     share_below: float | None
-    confidence: float
     n_runs: int
     n_groups: int
     n_left_out: int = 0
@@ -239,7 +161,6 @@ def bootstrap_difference(
     rng: np.random.Generator,
     *,
     n_resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
 ) -> Difference:
     """Mean difference of two scores of the same runs, with a percentile interval; scores, others, groups: (n,).
 
@@ -256,18 +177,18 @@ def bootstrap_difference(
     difference, keys = difference[is_there], keys[is_there]
     n_left_out, n_runs = int((~is_there).sum()), len(difference)
     if not n_runs:
-        return Difference(None, None, None, None, confidence, 0, 0, n_left_out, "no run has both scores")
+        return Difference(None, None, None, None, 0, 0, n_left_out, "no run has both scores")
     _, number = np.unique(keys, return_inverse=True)
     sums = np.bincount(number, weights=difference).astype(np.float64)
     sizes = np.bincount(number).astype(np.float64)
     value, n_groups = float(difference.mean()), len(sizes)
     if n_groups < 2:
         reason = "one group: nothing to draw from"
-        return Difference(value, None, None, None, confidence, n_runs, n_groups, n_left_out, reason)
+        return Difference(value, None, None, None, n_runs, n_groups, n_left_out, reason)
     means = _resampled(sums, sizes, rng, n_resamples)
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     below = float((means < 0).mean())
-    return Difference(value, float(low), float(high), below, confidence, n_runs, n_groups, n_left_out)
+    return Difference(value, float(low), float(high), below, n_runs, n_groups, n_left_out)
 
 
 def _resampled(sums: Floats, sizes: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:

@@ -17,18 +17,13 @@ EMPTY_BIN_PRIOR = 0.001  # of each shape, spread evenly over all bins
 def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
     """log theta, with no bin impossible: (1 - a) theta + a / H, for a = empty_bin_prior and H bins.
 
-    shapes: (K, H), rows are scaled to sum 1. Returns (K, H). Raises BadSetting for an `a` outside [0, 1), or of 0
-    where a bin of a shape is empty: one run there would exclude the shape for good. Not in the paper."""
+    shapes: (K, H), rows are scaled to sum 1. Returns (K, H). One run in an empty bin would exclude a shape for good.
+    Not in the paper."""
     theta = np.atleast_2d(np.asarray(shapes, dtype=float))
-    if not 0 <= empty_bin_prior < 1:
-        raise BadSetting(f"empty_bin_prior {empty_bin_prior:g}: expected a probability from 0 to below 1")
     if not np.isfinite(theta).all() or (theta < 0).any() or (theta.sum(axis=1) <= 0).any():
         raise BadInput("shapes", "a row that is no distribution", "finite shares of 0 or more, not all 0")
     theta = theta / theta.sum(axis=1, keepdims=True)
-    theta = (1 - empty_bin_prior) * theta + empty_bin_prior / theta.shape[1]
-    if (theta <= 0).any():
-        raise BadSetting("empty_bin_prior 0: a shape has an empty bin; set it above 0, such as 0.001")
-    return np.asarray(np.log(theta))
+    return np.asarray(np.log((1 - empty_bin_prior) * theta + empty_bin_prior / theta.shape[1]))
 
 
 def log_likelihood(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:

@@ -25,14 +25,15 @@ from tasks.jobs.params import (
 from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_source
-from tasks.quantities import utc_text
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
 
 if TYPE_CHECKING:
+    from tasks.jobs.characterise import Characterised
     from tasks.jobs.evaluate import Evaluation
+    from tasks.jobs.predict.predicting import Predicted
 
 logger = logging.getLogger(__name__)
 NOT_SET = GroupParams()
@@ -73,23 +74,6 @@ class TrainedModel(TypedDict):
     key: str
     better: str
     own: dict[str, Any]
-
-
-class Predicted(TypedDict):
-    """What stands in jobs.predictions now. predicted_at: ISO, UTC."""
-
-    model_id: str
-    data_version: str
-    predicted_at: str
-    n_jobs: int
-
-
-class Characterised(TypedDict):
-    """What stands in jobs.shapes and its sisters now. k: number of shapes by normalisation."""
-
-    data_version: str
-    n_groups: int
-    k: dict[str, int]
 
 
 class WhatIfAnswers(TypedDict):
@@ -135,7 +119,7 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: 
 
     after: keys of what this rests on (batch ids): a continued run with other keys does the step again."""
     logger.debug("summarising %s after %s", source, after)
-    data_version = summarise_source(warehouse, source, summary).data_version
+    data_version = summarise_source(warehouse, source, summary)
     kind_of_runs(warehouse, source)  # a line in the log where all are simulated
     return data_version
 
@@ -170,6 +154,7 @@ def train(
     run_id: of the flow run; the same run, data and parameters make the same model once. What a job is has been decided
     by then; group.by, if set, changes it."""
     from tasks.jobs.job_keys import settle_key
+    from tasks.jobs.predict.trained import load_trained, shape_names
     from tasks.jobs.predict.training import METRIC, train_source, write_figures
 
     kind_of_runs(warehouse, source)
@@ -181,42 +166,28 @@ def train(
         champion_id=training.champion_id,
         data_version=training.data_version,
         crps=float(training.figures[METRIC]),
-        shapes=shapes_of(warehouse, training.model_id),
+        shapes=shape_names(load_trained(folder_of(warehouse.models, intake.WORD, training.model_id)).shapes),
         key=key.reason,
         better=key.better,
         own={name: value for name, value in training.figures.items() if name.startswith("own.")},
     )
 
 
-def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
-    """By normalisation the name of the shapes that a model uses."""
-    from tasks.jobs.predict.trained import load_trained, shape_names
-
-    return shape_names(load_trained(folder_of(warehouse.models, intake.WORD, model_id)).shapes)
-
-
-def predict(warehouse: Warehouse, source: str) -> Predicted:
+def predict(warehouse: Warehouse, source: str) -> "Predicted":
     """Write the next run of every job of a source, as its champion predicts it, to jobs.predictions."""
     from tasks.jobs.predict.predicting import predict_source
 
     predicted = predict_source(warehouse, source)
-    logger.info("predicted the next run of %d jobs of source %s by %s", predicted.n_jobs, source, predicted.model_id)
-    return Predicted(
-        model_id=predicted.model_id,
-        data_version=predicted.data_version,
-        predicted_at=utc_text(predicted.predicted_at.to_pydatetime()),
-        n_jobs=predicted.n_jobs,
-    )
+    n_jobs, model_id = predicted["n_jobs"], predicted["model_id"]
+    logger.info("predicted the next run of %d jobs of source %s by %s", n_jobs, source, model_id)
+    return predicted
 
 
-def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> Characterised:
+def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> "Characterised":
     """Find the typical runtime distributions of a source, and the shape of each of its jobs."""
     from tasks.jobs import characterise as characterising
 
-    shapes = characterising.characterise(warehouse, source, params)
-    return Characterised(
-        data_version=shapes.data_version, n_groups=shapes.n_groups, k={str(kind): k for kind, k in shapes.k.items()}
-    )
+    return characterising.characterise(warehouse, source, params)
 
 
 def evaluate_logs(
@@ -320,7 +291,7 @@ def ask_what_ifs(
             continue
         write_answer(warehouse, source, ground.model_id, answer, whatif)
         summary["scenarios"].append(scenario.name)
-        directions = answer.measured.comparison.score.directions if answer.measured else None
+        directions = answer.measured.score.directions if answer.measured else None
         right = summary["right_share"][scenario.name] = directions.share if directions else None
         accuracy = "not measured" if right is None else f"{100 * right:.0f} % of the measured directions right"
         logger.info("what if %s in source %s: %s", scenario.name, source, accuracy)

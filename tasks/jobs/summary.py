@@ -3,7 +3,6 @@
 import json
 import logging
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,25 +20,15 @@ GROUPS = Path(__file__).with_name("summary.sql")
 TOTALS = Path(__file__).with_name("summary_totals.sql")
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What a summary found; `data_version` names the files that it saw."""
-
-    data_version: str
-    n_runs: int
-    n_groups: int
-
-
-def summarise(warehouse: Warehouse, source: str, params: SummaryParams) -> Summary:
+def summarise(warehouse: Warehouse, source: str, params: SummaryParams) -> str:
     """Write jobs.groups and jobs.summaries of one source anew, in one transaction; twice changes nothing.
 
+    Returns the version of the files that it saw.
     Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured runs."""
     with writing(warehouse) as connection:
         refuse_mixture(connection, source)
         with transaction(connection):
-            summary = _write(connection, source, params)
-    logger.info("summarised %d runs of %d jobs of source %s", summary.n_runs, summary.n_groups, source)
-    return summary
+            return _write(connection, source, params)
 
 
 def refuse_mixture(connection: Connection, source: str) -> tuple[int, int]:
@@ -96,7 +85,7 @@ def fetch_summary(connection: Connection, source: str) -> dict[str, Any]:
     return {**totals, "parameters": parameters, "is_stale": is_stale}
 
 
-def _write(connection: Connection, source: str, params: SummaryParams) -> Summary:
+def _write(connection: Connection, source: str, params: SummaryParams) -> str:
     values = {"source": source, "statuses": list(params.statuses), "history_share": HISTORIC_SHARE}
     ratios = ("min_support", "outlier_ratio", "outlier_delta_s")
     connection.execute("DELETE FROM jobs.groups WHERE source = $source", {"source": source})
@@ -119,8 +108,8 @@ def _write(connection: Connection, source: str, params: SummaryParams) -> Summar
     counts = connection.execute(
         "SELECT n_runs, n_groups FROM jobs.summaries WHERE source = $source", {"source": source}
     ).fetchone()
-    n_runs, n_groups = counts or (0, 0)
-    return Summary(version, n_runs, n_groups)
+    logger.info("summarised %d runs of %d jobs of source %s", *(counts or (0, 0)), source)
+    return version
 
 
 Order = Literal["support", "cov", "p95", "waiting"]
@@ -143,18 +132,11 @@ def read_groups(
     with reading(warehouse) as connection:
         summary = fetch_summary(connection, source)
         least = summary["parameters"]["min_support"] if min_support is None else min_support
-        return fetch_groups(connection, source, order=order, min_support=least, limit=limit)
-
-
-def fetch_groups(
-    connection: Connection, source: str, *, order: Order, min_support: int, limit: int | None = None
-) -> "pd.DataFrame":
-    """The same over a connection that is open already."""
-    return connection.execute(
-        f"""SELECT * FROM jobs.groups WHERE source = $source AND n_finished >= $min_support
-        ORDER BY {ORDERS[order]} DESC NULLS LAST, group_key LIMIT $limit""",
-        {"source": source, "min_support": min_support, "limit": limit},
-    ).df()
+        return connection.execute(
+            f"""SELECT * FROM jobs.groups WHERE source = $source AND n_finished >= $min_support
+            ORDER BY {ORDERS[order]} DESC NULLS LAST, group_key LIMIT $limit""",
+            {"source": source, "min_support": least, "limit": limit},
+        ).df()
 
 
 def find_group(warehouse: Warehouse, source: str, text: str) -> str:

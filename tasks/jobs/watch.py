@@ -23,7 +23,7 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams, WatchParams
 from tasks.quantities import duration, number, times, utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
-from tasks.warehouse.connection import Connection, reading, writing
+from tasks.warehouse.connection import fetch, reading, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import decisions
 
@@ -371,9 +371,10 @@ def _slow_alarm(source: str, run: Mapping[Any, Any]) -> Alarm:
 def stopped_jobs(source: str, params: WatchParams, runs: pd.DataFrame) -> list[Alarm]:
     """An alarm for each job of a regular rhythm whose next run became overdue by far in the last days of the log.
 
-    runs: of watch.sql. Overdue is a gap that is long against the longest of the job's last GAPS ones: by a factor that
-    so few gaps after which a job came back had that STOPPED_SHARE of the budget are expected, and by OVERDUE."""
-    newest_at = runs["newest_at"].iloc[0].to_datetime64()
+    runs: of watch.sql. The log is known up to its last submission: its last end can be that of a run of weeks. Overdue
+    is a gap that is long against the longest of the job's last GAPS ones: by a factor that so few gaps after which a
+    job came back had that STOPPED_SHARE of the budget are expected, and by OVERDUE."""
+    newest_at = runs["submitted_at"].max().to_datetime64()
     gaps = regular_gaps(runs, newest_at)
     is_open = gaps["next_at"].isna().to_numpy()
     if not is_open.any():
@@ -437,8 +438,10 @@ def drifted_jobs(
     the job's new normal: only runs submitted after the last one that the alarm had seen are compared from then on. So
     the same drift is told once, and the next one as soon as enough runs stand on both sides of it. The false discovery
     rate holds for each search over the jobs of a source."""
-    with reading(warehouse) as connection:
-        runs = fetch_drift_runs(connection, source, drift)
+    parameters = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
+    parameters |= {"since_days": drift.since_days, "before_days": BEFORE_DAYS, "min_before": LEAST_BEFORE}
+    # by job and submission, with since_at (since_days before the last submission) and until_at (that) in every row
+    runs = fetch(warehouse, DRIFT_RUNS.read_text(), parameters | {"min_after": LEAST_AFTER})
     if runs.empty:
         return []
     from tasks.jobs.drift import (
@@ -449,42 +452,22 @@ def drifted_jobs(
     model = champion()
     compared = runs[["group_key", "submitted_at", "runtime_s"]]
     since_at, until_at = runs["since_at"].iloc[0], runs["until_at"].iloc[0]
-    if model is None:
-        comparison = find_drift(compared, drift, since_at=since_at)
-    else:
-        trained = model[1]
-        comparison = find_drift(
-            compared,
-            drift,
-            shapes=trained.shapes.get("ratio"),
-            medians_s={str(key): float(median_s) for key, median_s in trained.history_s.items()},
-            since_at=since_at,
-        )
-    table = comparison.table[comparison.table["has_drifted" if model else "has_changed"].astype(bool)]
-    table = table.assign(
+    shapes = model[1].shapes.get("ratio") if model else None
+    medians_s = {str(key): float(median_s) for key, median_s in model[1].history_s.items()} if model else None
+    comparison = find_drift(compared, drift, shapes=shapes, medians_s=medians_s, since_at=since_at)
+    table = comparison[comparison["has_drifted" if model else "has_changed"].astype(bool)].assign(
         since_at=since_at,
         until_at=until_at,
         shapes_of=model[0] if model else None,
         false_discovery_rate=drift.false_discovery_rate,
     )
     table = table if model else table.drop(columns=["shape_before", "shape_after"])
-    logger.info("%d of %d jobs of source %s have drifted", len(table), len(comparison.table), source)
+    logger.info("%d of %d jobs of source %s have drifted", len(table), len(comparison), source)
     rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     return [
         Alarm("jobs", source, DRIFT, f"{row['group_key']} @ {utc_text(until_at)}", drift_words(row), as_evidence(row))
         for row in rows
     ]
-
-
-def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) -> pd.DataFrame:
-    """Finished runs of jobs with enough of them on both sides of the moment, by job and submission.
-
-    Columns: group_key, submitted_at, runtime_s, and the same in every row, since_at (drift.since_days before the last
-    submission) and until_at (the last submission)."""
-    params: dict[str, Any] = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
-    params |= {"since_days": drift.since_days, "before_days": BEFORE_DAYS, "min_before": LEAST_BEFORE}
-    params |= {"min_after": LEAST_AFTER}
-    return connection.execute(DRIFT_RUNS.read_text(), params).df()
 
 
 def as_evidence(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -169,10 +169,7 @@ def _largest(evaluation: "Evaluation") -> Figure:
 def fan_rows(runs: pd.DataFrame, predicted: Empirical) -> pd.DataFrame:
     """What was predicted for the runs of one job, in order of submission: COLUMNS.
 
-    runs: submitted_at, runtime_s (missing for a run that is yet to end), row i that of instance i of `predicted`.
-    Raises ValueError if the numbers of runs and instances differ."""
-    if len(runs) != predicted.n:
-        raise ValueError(f"runs: {len(runs)}; expected {predicted.n}, one for each predicted instance")
+    runs: submitted_at, runtime_s (missing for a run that is yet to end), row i that of instance i of `predicted`."""
     shape = (predicted.n, len(LEVELS))
     frame = runs[["submitted_at", "runtime_s"]].reset_index(drop=True)
     frame[COLUMNS[2:]] = predicted.quantile(np.broadcast_to(LEVELS, shape)) if len(runs) else np.zeros(shape)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.answering import ChangeAnswer, MeasuredChange
+from tasks.jobs.control.answering import ChangeAnswer
+from tasks.jobs.control.pairs import Comparison
 from tasks.jobs.explain.reasons import RunReasons, words_of
 from tasks.jobs.explain.shape_reasons import Reasons, ShapeReasons, ends_of
 from tasks.jobs.normalisation import Counts
@@ -167,20 +168,19 @@ def migration_figure(counts: Counts, scenario: str, name: str = "migration") -> 
                 nothing="No run has a predicted shape both before and after the change.")  # fmt: skip
 
 
-def pairs_figure(measured: MeasuredChange | None, scenario: str, name: str = "pairs") -> Figure:
+def pairs_figure(measured: Comparison | None, scenario: str) -> Figure:
     """Prediction beside measurement: by which factor the runtime of each matched pair changed."""
     nothing = "No run was done again with this change, so nothing was measured."
-    if measured is None or not len(measured.comparison.measured):
-        return Figure(name, "Predicted and measured change", nothing, "n = 0")
-    comparison = measured.comparison
-    rows = pd.DataFrame({"predicted": np.exp(comparison.predicted), "measured": np.exp(comparison.measured)})
+    if measured is None or not len(measured.measured):
+        return Figure("pairs", "Predicted and measured change", nothing, "n = 0")
+    rows = pd.DataFrame({"predicted": np.exp(measured.predicted), "measured": np.exp(measured.measured)})
     right, n = "not known", len(rows)
-    if (directions := comparison.score.directions) is not None:
+    if (directions := measured.score.directions) is not None:
         right = share(directions.share)
         if directions.low is not None and directions.high is not None:
             right += f" ({share(directions.low)} to {share(directions.high)})"
     drawn = f", {MOST_DOTS:,} of them drawn" if n > MOST_DOTS else ""
     axes = Axis("predicted", "predicted: runtime after over before", "log"), Axis("measured", "measured", "log")
-    return plot(name, f"Predicted and measured: {scenario}", PAIRS_WORDS.format(right=right),
+    return plot("pairs", f"Predicted and measured: {scenario}", PAIRS_WORDS.format(right=right),
                 f"n = {n:,} matched pairs{drawn}", charts.scatter, charts.sampled(rows, MOST_DOTS), *axes,
                 {"it was right": 1.0})  # fmt: skip

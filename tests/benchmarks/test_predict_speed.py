@@ -19,7 +19,6 @@ from tasks.jobs.params import BinParams, PredictParams
 from tasks.jobs.predict.features import HistoricShapes, make_features
 from tasks.jobs.predict.peers import histories, peers_of
 from tasks.jobs.predict.predictor import fit_predictor
-from tasks.jobs.predict.runtime_evaluation import model_features
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.shapes import ShapeSet
 
@@ -65,7 +64,7 @@ def train(past: pd.DataFrame, rng: np.random.Generator) -> Trained:
     none = pd.DataFrame({"run_id": pd.Series(dtype=str), "residual": pd.Series(dtype=float)})
     untrained = Trained(None, shapes, {}, medians, none, params)  # type: ignore[arg-type]
     last = slice(len(past) - N_TRAINED_ON, None)
-    features = model_features(_features(untrained, past[last].reset_index(drop=True)))
+    features = _features(untrained, past[last].reset_index(drop=True)).filter(regex="^(?!.*shape_)")
     learn_from = past[last].reset_index(drop=True)
     model, _ = fit_predictor(
         features, histories(peers_of(learn_from, learn_from)), learn_from, n_trees=params.n_trees, seed=0

@@ -228,7 +228,7 @@ def table(warehouse, name, source="log"):
 def test_planted_shapes_are_found_and_every_job_gets_its_own(job_log):
     warehouse = job_log(planted())
     found = characterise(warehouse, "log", PARAMS)
-    assert (found.n_groups, found.k) == (12, {"ratio": 2, "delta": 2})
+    assert (found["n_groups"], found["k"]) == (12, {"ratio": 2, "delta": 2})
     labels = table(warehouse, "group_shapes").query("kind == 'ratio'").pivot_table("label", "group_key", "part")
     assert labels.columns.tolist() == ["D1", "D2", "D3", "all"]
     assert (labels.to_numpy() == (np.arange(12) % 2)[:, None]).all()  # the narrow shape comes first
@@ -264,7 +264,7 @@ def test_characterising_twice_changes_no_table_and_leaves_other_sources_alone(jo
     before = hash_tables(warehouse)
     assert characterise(warehouse, "log", PARAMS) == first
     assert hash_tables(warehouse) == before
-    assert table(warehouse, "group_shapes", "other")["group_key"].nunique() == other.n_groups == 4
+    assert table(warehouse, "group_shapes", "other")["group_key"].nunique() == other["n_groups"] == 4
 
 
 def test_a_label_needs_its_support_and_the_median_tells_its_source(job_log):
@@ -310,7 +310,7 @@ def test_nothing_stays_of_a_source_that_is_characterised_anew_with_fewer_shapes(
 def test_a_log_with_too_little_gets_what_it_allows_and_is_told(job_log, caplog, runs, k, told):
     warehouse = job_log(runs.sample(frac=1, random_state=0) if "submitted_at" not in runs else runs)
     with caplog.at_level(logging.WARNING):
-        assert characterise(warehouse, "log", PARAMS).k == k
+        assert characterise(warehouse, "log", PARAMS)["k"] == k
     assert told in caplog.text
 
 

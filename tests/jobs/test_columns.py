@@ -24,11 +24,11 @@ from tasks.jobs.params import ReadParams
 WORDS = {
     "completed": "SUCCESS success succeeded Succeeded ok OK completed COMPLETED Complete done finished neutral CACHED",
     "failed": "FAILURE failure failed FAILED error errored OOM_KILLED OOMKilled OUT_OF_MEMORY Evicted startup_failure "
-    "up_for_retry NODE_FAIL BF crashed",
+    "up_for_retry NODE_FAIL BF crashed ERR EXIT",
     "cancelled": "CANCELED cancelled aborted ABORTED killed skipped stale removed upstream_failed PREEMPTED CA",
     "timeout": "TIMED_OUT timed_out TimedOut timeout TIMEOUT DEADLINE DeadlineExceeded TO",
-    "running": "running RUNNING in_progress In-Progress deferred SUSPENDED CG R canceling",
-    "pending": "pending queued scheduled waiting action_required waiting_for_resource ContainerCreating PD CONFIGURING",
+    "running": "running RUNNING in_progress In-Progress deferred SUSPENDED CG R canceling RUN SSUSP",
+    "pending": "pending queued scheduled waiting action_required waiting_for_resource ContainerCreating PD PEND",
     "unknown": "unknown",
 }
 

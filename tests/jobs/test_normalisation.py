@@ -64,7 +64,7 @@ def test_runs_without_end_runtime_or_submission_are_no_history_and_have_none():
 
 
 def test_past_runs_may_come_from_another_frame():
-    past = runs(("a", 0, 1, 4.0))[["group_key", "ended_at", "runtime_s"]]
+    past = runs(("a", 0, 1, 4.0))
     asked = runs(("a", 2, 3, 9.0), ("b", 2, 3, 9.0))[["group_key", "submitted_at"]]
     assert historic_medians(asked, {}, past=past)["median_s"].fillna(-1).tolist() == [4, -1]
 

@@ -46,12 +46,6 @@ def test_for_a_group_without_runs_all_shapes_are_alike():
 
 
 def test_what_is_refused_is_said_in_one_line():
-    with pytest.raises(
-        BadSetting, match=r"^empty_bin_prior 0: a shape has an empty bin; set it above 0, such as 0.001$"
-    ):
-        log_shapes([[1, 0]], empty_bin_prior=0.0)
-    with pytest.raises(BadSetting, match=r"^empty_bin_prior 1: expected a probability from 0 to below 1$"):
-        log_shapes([[1, 0]], empty_bin_prior=1.0)
     with pytest.raises(BadInput, match=r"^counts: 3 bins; expected the 2 of the shapes$"):
         log_posterior([[1, 2, 3]], [[0.5, 0.5]], empty_bin_prior=0.1)
     with pytest.raises(BadInput, match=r"^shapes: a row that is no distribution"):

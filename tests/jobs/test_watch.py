@@ -250,12 +250,13 @@ def test_gaps_of_a_regular_job_are_measured_against_its_longest_of_twenty():
 def test_a_job_that_ran_every_hour_has_stopped_after_a_day_without_a_run(job_log, idle_h, is_stopped):
     others = usual(300, job="other")
     until = START + pd.Timedelta(hours=299)
-    warehouse = job_log([*usual(300 - idle_h), *others])
+    of_weeks = {"run_id": "of weeks", "group_key": "long", "submitted_at": START, "runtime_s": 30 * 86400.0}
+    warehouse = job_log([*usual(300 - idle_h), *others, of_weeks])  # which ends when no run is submitted any more
     found = told(warehouse, kind="stopped-job", per_day=5)
     assert [subject.split(" @ ")[0] for subject in found] == (["etl"] if is_stopped else [])
     if is_stopped:
         [message] = read_alarms(warehouse).query("kind == 'stopped-job'")["message"]
-        assert message.startswith("etl: no run for 24 h, usually one every 1 h")
+        assert message.startswith("etl: no run for 1 d, usually one every 1 h")
         job_log([event(until + pd.Timedelta(days=30))])
         assert told(warehouse, kind="stopped-job", per_day=5) == []  # that it stopped is no news
 

@@ -93,11 +93,12 @@ def test_a_run_has_its_first_reason_to_be_longer_even_after_one_to_be_shorter(lo
 
 
 def test_families_insights_and_shapes_stand_with_what_they_are_measured_against(log, put, rows_of, told):
-    families = [family("runtime", "input", 0.6), family("ratio", "input", 0.2)]
+    families = [family("runtime", "input", 0.6), family("ratio", "input", 0.2), family("runtime", "other", 0.3)]
     insights = [insight("larger inputs vary more", reason="too few inputs")]
     put(log, cause_families=families, insights=insights, shapes=rows.SHAPES, shape_curve=rows.CURVE)
     result = result_of(log)
-    assert rows_of(result, "What makes runs long")[0]["ratio"] == "20.0 %"
+    inputs, own = rows_of(result, "What makes runs long")
+    assert (inputs["ratio"], own["family"]) == ("20.0 %", "own columns")
     [row] = rows_of(result, "The paper's insights here")
     assert (row["verdict"], row["rho"], row["reason"]) == ("cannot be told", "–", "too few inputs")
     drawn = {one.name for part in result.sections for one in part.figures if one.chart}

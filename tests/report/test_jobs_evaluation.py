@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from tasks.jobs.distribution import Empirical, gather_history
 from tasks.report.charts import spec_of
@@ -27,8 +26,6 @@ def test_the_fan_of_a_prediction_holds_its_quantiles_in_order_of_submission():
     assert found["submitted_at"].is_monotonic_increasing
     assert found[COLUMNS[2:]].iloc[0].tolist() == [5, 25, 50, 75, 95]
     assert found["runtime_s"].isna().tolist() == [True, False]
-    with pytest.raises(ValueError, match="expected 2, one for each predicted instance"):
-        fan_rows(runs.head(1), Empirical(history, np.zeros(2, dtype=int)))
 
 
 def test_the_share_inside_the_interval_is_of_the_runs_that_have_ended():

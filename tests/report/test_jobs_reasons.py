@@ -128,7 +128,7 @@ def test_pairs_are_drawn_as_factors_of_the_log_ratios_that_were_compared():
     directions = Directions(n=3, n_right=2, share=2 / 3, low=0.2, high=0.9, n_in_band=1, n_undecided=0)
     score = SimpleNamespace(directions=directions)
     logs = {"measured": np.log([2.0, 1, 0.5, 1.01]), "predicted": np.log([1.5, 1, 1, 1])}
-    measured = SimpleNamespace(comparison=SimpleNamespace(score=score, **logs))
+    measured = SimpleNamespace(score=score, **logs)
     found = pairs_figure(measured, "no_spare")
     assert found.chart.args[0].to_numpy() == pytest.approx(np.array([[1.5, 2], [1, 1], [1, 0.5], [1, 1.01]]))
     assert "The direction was right for 66.7 % (20.0 % to 90.0 %)." in found.words

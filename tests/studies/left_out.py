@@ -69,8 +69,8 @@ def main(path: str, time_zone: str = "", *renamed: str) -> None:
     base = scores["all parts"]
     print(f"| {Path(path).name} | CRPS, % | width, % | coverage |\n|---|---|---|---|")
     for name, one in scores.items():
-        crps, width = one.crps.value / base.crps.value, one.coverage.width_s / base.coverage.width_s
-        print(f"| {name} | {100 * (crps - 1):+.1f} | {100 * (width - 1):+.1f} | {one.coverage.share:.3f} |")
+        crps, width = (one.measures[name] / base.measures[name] for name in ("crps", "width90_s"))
+        print(f"| {name} | {100 * (crps - 1):+.1f} | {100 * (width - 1):+.1f} | {one.measures['coverage90']:.3f} |")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def scores(kind: str, seed: int) -> dict[str, float]:
     found = evaluate_runtimes(prepared, {}, EvaluateParams())
     before = np.quantile(np.log(runtime_s[~prepared.is_part("D3")]), LEVELS)
     everything = empirical_of(np.tile(before, (len(found.rows), 1))).crps(runtime_s[found.rows])
-    return {name: one.crps.value or 0.0 for name, one in found.scored.items()} | {"all": float(everything.mean())}
+    return {name: one.measures["crps"] for name, one in found.scored.items()} | {"all": float(everything.mean())}
 
 
 def main() -> None:

@@ -90,16 +90,14 @@ def row(runs: pd.DataFrame) -> str:
     runs = runs.assign(ended_at=pd.Series(pd.NaT, index=runs.index, dtype="datetime64[us]"))  # runtimes may differ now
     runs = choose_key(runs, PARAMS.predict.characterise.split).regrouped(runs)
     found = evaluate_runtimes(prepare(runs, PARAMS.predict.characterise), {}, PARAMS)
-    crps = {name: scored.crps.value or 0.0 for name, scored in found.scored.items()}
+    crps = {name: scored.measures["crps"] for name, scored in found.scored.items()}
     best = min(found.differences, key=lambda name: crps[name])
     apart, model = found.differences[best], found.scored["model"]
     interval = "–" if apart.low is None else f"[{apart.low:.3g}, {apart.high:.3g}]"
-    tenths = [share for share in model.tenths if share is not None]
-    held = f"{min(tenths):.2f} to {max(tenths):.2f}" if tenths else "–"
+    held = f"{min(model.tenths):.2f} to {max(model.tenths):.2f}" if model.tenths else "–"
+    covered = f"{model.measures['coverage90']:.3f} | {held}"
     sizes = f"{len(runs):,}, {runs['group_key'].nunique():,}"
-    return (
-        f"{sizes} | {crps['model']:.4g} | {crps[best]:.4g} ({best}) | {interval} | {model.coverage.share:.3f} | {held}"
-    )
+    return f"{sizes} | {crps['model']:.4g} | {crps[best]:.4g} ({best}) | {interval} | {covered}"
 
 
 def main(path: str, time_zone: str = "", *renamed: str) -> None:

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.choices import Named
 from tasks.errors import NotFound
-from tasks.jobs.control.effects import MAX_ROWS, ChangeOutcome, ShapeModel, assess, changes_by_group, price_words
+from tasks.jobs.control.effects import MAX_ROWS, ChangeOutcome, ShapeModel, assess, changes_by_group
 from tasks.jobs.control.pairs import (
     Claims,
     Comparison,
@@ -35,7 +35,6 @@ from tasks.jobs.predict.peers import Histories
 from tasks.jobs.predict.predicting import end_of, next_conditions
 from tasks.jobs.predict.preparation import read_runs, with_ends
 from tasks.jobs.predict.trained import Trained, needed_champion
-from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import replace_rows
@@ -155,22 +154,16 @@ def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, plac
 
 
 @dataclass(frozen=True)
-class MeasuredChange:
-    """The change on its matched pairs. noise: of two runs that nothing sets apart on purpose."""
-
-    comparison: Comparison
-    noise: Noise
-
-
-@dataclass(frozen=True)
 class ChangeAnswer:
-    """outcome: what is predicted; measured: None with a reason where no run was done again with this change."""
+    """outcome: what is predicted; measured: the change on its matched pairs, None with a reason where no run was done
+    again with it; noise: of two runs that nothing sets apart on purpose."""
 
     scenario: Scenario
     outcome: ChangeOutcome
     placement: Placement
-    measured: MeasuredChange | None
+    measured: Comparison | None
     reason: str | None
+    noise: Noise
     claims: Claims
 
 
@@ -196,8 +189,51 @@ class Ground:
     def answer(self, scenario: Scenario, params: WhatIfParams) -> ChangeAnswer:
         """What is predicted to follow from a change, and what was measured of it, if it was; the same question gets the
         same answer. Raises BadInput if the log does not have what is changed."""
+        subjects, model, rng = self.subjects, self.trained.model, np.random.default_rng(SEED)
         with threadpool_limits(1):
-            return _answer(self, scenario, params, np.random.default_rng(SEED))
+            outcome = assess(
+                scenario,
+                subjects.features,
+                subjects.predict,
+                subjects.runs["group_key"].to_numpy(),
+                subjects.medians_s,
+                params,
+                rng,
+                models=self.models,
+                training=self.training,
+                leaves=lambda frame: model.boosted.leaves(frame[list(model.columns)]),
+                is_single_run=self.job is not None,
+            )
+            measured, reason = self._measured(scenario, rng)
+        noise = noise_of(self.pairs)
+        claims = make_claims(outcome.changes, outcome.support, measured.score if measured else None)
+        if any(name.startswith("vertex_share_") for name in outcome.features):
+            claims.can.extend(describe_placement(subjects.placement, subjects.features))
+        if outcome.changes.loc["money", "n_runs"]:
+            price = f"{params.price_per_token_hour:g} {params.currency} a token-hour of {params.price_date}"
+            claims.can.append(f"Money is in {params.currency}, at {price}.")
+        if measured is not None:
+            overall = describe_overall(measured.overall)
+            claims.can.extend(overall.can)
+            claims.cannot.extend([*overall.cannot, *describe_noise(noise)])
+        return ChangeAnswer(scenario, outcome, subjects.placement, measured, reason, noise, claims)
+
+    def _measured(self, scenario: Scenario, rng: np.random.Generator) -> tuple[Comparison | None, str | None]:
+        what_if = recorded_as(scenario)
+        if what_if is None:
+            return None, f"runs were done again with {', '.join(RECORDED)} only, if at all"
+        pairs = self.pairs.of(what_if)
+        if self.job is not None:
+            pairs = pairs[pairs["group_key"] == self.job].reset_index(drop=True)
+        if pairs.empty:
+            return None, self.pairs.reason or f"no run was done again with {what_if}"
+        rows = self.runs.iloc[pairs["row_before"].to_numpy()].reset_index(drop=True)
+        before = make_subjects(self.trained, rows, self.past, self.subjects.placement)
+        # in order of submission, as the changes of offers need it
+        edited = apply(scenario, before.features.loc[before.runs["submitted_at"].sort_values(kind="stable").index])
+        edited = edited.loc[before.features.index]
+        old, new = before.predict(before.features), before.predict(edited)
+        return compare(pairs, old, new, before.medians_s, what_if, rng), None
 
 
 def ask_source(warehouse: Warehouse, source: str, *, job: str | None = None) -> Ground:
@@ -228,73 +264,20 @@ def make_ground(
     else:
         raise NotFound(f"job {job!r}: no finished run with a runtime; ask about another job")
     subjects = make_subjects(trained, rows, past, placement_of(trained, past))
-    models = {
-        kind: ShapeModel(classifier.predict_proba, _shape_table(trained.shapes[kind]))
-        for kind, classifier in trained.classifiers.items()
-    }
+    models = {}
+    for kind, classifier in trained.classifiers.items():
+        # to the width of a bin: a quantile among the outliers is the end of the bins, and the deviation cannot be told
+        shapes = trained.shapes[kind]
+        p25, p75, p95 = quantiles(shapes.centres, shapes.bins, LEVELS).T
+        table = pd.DataFrame({"outlier_percent": 100 * shapes.centres[:, -1], "p25_p75": p75 - p25, "p95": p95})
+        models[kind] = ShapeModel(classifier.predict_proba, table)
     known = trained.features(past.iloc[training_places(trained, past, MAX_ROWS)], past)
     return Ground(source, model_id, trained, subjects, known, runs, past, match_pairs(runs), models, job)
-
-
-def _shape_table(shapes: ShapeSet) -> pd.DataFrame:
-    """One row a shape: outlier_percent (share of its open upper bin), p25_p75 and p95, to the width of a bin.
-
-    A quantile among the outliers is the end of the bins: at least so much. The deviation is left out: of an open bin
-    it cannot be told."""
-    p25, p75, p95 = quantiles(shapes.centres, shapes.bins, LEVELS).T
-    return pd.DataFrame({"outlier_percent": 100 * np.asarray(shapes.centres)[:, -1], "p25_p75": p75 - p25, "p95": p95})
-
-
-def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator) -> ChangeAnswer:
-    subjects, model = ground.subjects, ground.trained.model
-    outcome = assess(
-        scenario,
-        subjects.features,
-        subjects.predict,
-        subjects.runs["group_key"].to_numpy(),
-        subjects.medians_s,
-        params,
-        rng,
-        models=ground.models,
-        training=ground.training,
-        leaves=lambda frame: model.boosted.leaves(frame[list(model.columns)]),
-        is_single_run=ground.job is not None,
-    )
-    measured, reason = _measured(ground, scenario, rng)
-    score = measured.comparison.score if measured else None
-    claims = make_claims(outcome.changes, outcome.support, score)
-    if any(name.startswith("vertex_share_") for name in outcome.features):
-        claims.can.extend(describe_placement(subjects.placement, subjects.features))
-    if outcome.changes.loc["money", "n_runs"]:
-        claims.can.append(f"Money is in {price_words(params)}.")
-    if measured is not None:
-        overall = describe_overall(measured.comparison.overall)
-        claims.can.extend(overall.can)
-        claims.cannot.extend([*overall.cannot, *describe_noise(measured.noise)])
-    return ChangeAnswer(scenario, outcome, subjects.placement, measured, reason, claims)
 
 
 def recorded_as(scenario: Scenario) -> Named | None:
     """The recorded what-if that makes the same changes, however it was asked for."""
     return next((name for name in RECORDED if (EDITS[name],) == scenario.edits), None)
-
-
-def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> tuple[MeasuredChange | None, str | None]:
-    what_if = recorded_as(scenario)
-    if what_if is None:
-        return None, f"runs were done again with {', '.join(RECORDED)} only, if at all"
-    pairs = ground.pairs.of(what_if)
-    if ground.job is not None:
-        pairs = pairs[pairs["group_key"] == ground.job].reset_index(drop=True)
-    if pairs.empty:
-        return None, ground.pairs.reason or f"no run was done again with {what_if}"
-    rows = ground.runs.iloc[pairs["row_before"].to_numpy()].reset_index(drop=True)
-    before = make_subjects(ground.trained, rows, ground.past, ground.subjects.placement)
-    # in order of submission, as the changes of offers need it
-    edited = apply(scenario, before.features.loc[before.runs["submitted_at"].sort_values(kind="stable").index])
-    edited = edited.loc[before.features.index]
-    old, new = before.predict(before.features), before.predict(edited)
-    return MeasuredChange(compare(pairs, old, new, before.medians_s, what_if, rng), noise_of(ground.pairs)), None
 
 
 BY = "p95_s"  # what the jobs are ordered by
@@ -342,9 +325,8 @@ def answer_figures(answer: ChangeAnswer, params: WhatIfParams) -> dict[str, Any]
         "cannot": answer.claims.cannot,
     }
     if measured is not None:
-        score, overall = asdict(measured.comparison.score), measured.comparison.overall.to_dict("index")
-        figures["pairs"] = {"what_if": measured.comparison.what_if, "score": score, "overall": overall}
-        figures["pairs"]["noise"] = asdict(measured.noise)
+        figures["pairs"] = {"what_if": measured.what_if, "score": asdict(measured.score)}
+        figures["pairs"] |= {"overall": measured.overall.to_dict("index"), "noise": asdict(answer.noise)}
     plain: dict[str, Any] = _value(figures)
     return plain
 
@@ -388,12 +370,12 @@ def _value(value: Any) -> Any:
 def _pair_row(answer: ChangeAnswer) -> dict[str, Any]:
     if answer.measured is None:
         return {"n_pairs": 0, "n_jobs": 0, "reason": answer.reason}
-    score = answer.measured.comparison.score
+    score = answer.measured.score
     right, usual = score.directions, score.directions_mean_change
     return {column: getattr(score, name) for name, column in OF_SCORE.items()} | {
         "right_share": right.share if right else None,
         "low": right.low if right else None,
         "high": right.high if right else None,
         "right_share_mean_change": usual.share if usual else None,
-        "mae_log_noise": answer.measured.noise.mean_absolute,
+        "mae_log_noise": answer.noise.mean_absolute,
     }

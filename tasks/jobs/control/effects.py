@@ -169,12 +169,6 @@ def tokens_of(frame: pd.DataFrame) -> Floats:
     return np.asarray(used.fillna(frame.get("requested_tokens", unknown)), dtype=np.float64)
 
 
-def price_words(params: WhatIfParams) -> str:
-    """What money is in, and of which day the price is."""
-    price = f"{params.price_per_token_hour:g} {params.currency}"
-    return f"{params.currency}, at {price} a token-hour of {params.price_date}"
-
-
 def moments(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of each row: (n,) each; values, weights: (n, m), weights sum to 1 in each row."""
     mean = (values * weights).sum(axis=1)
@@ -255,7 +249,7 @@ def support_of(
     Source: the proximity of trees' leaves, Breiman 2001."""
     names = changed_columns(before, after)
     old, new, known = (frame[names].to_numpy(dtype=float) for frame in (before, after, training))  # (n, m)
-    differs = ~((old == new) | (np.isnan(old) & np.isnan(new)))
+    differs = ~np.isclose(old, new, rtol=0, atol=0, equal_nan=True)
     is_changed = differs.any(axis=1)
     n_changed = int(is_changed.sum())
     if not n_changed:

@@ -18,6 +18,7 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Family
 from tasks.jobs.explain.reasons import Explainer, RunReasons, explain_next_runs, load_explainer
 from tasks.jobs.predict.predicting import NextRuns, pooled, predict_next
+from tasks.jobs.scores import wilson
 from tasks.quantities import duration, share
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -36,6 +37,8 @@ NO_REASON = "no single cause that is known before it starts makes it 5 % longer"
 FEW_RUNS = "the {n} runs of the job count little beside others, of its user, its request and the log, which took longer"
 LEAST_STOPPED = 0.05  # chance to be stopped that is worth a word
 MANY, FAR = 20, 2.0  # runs by which a job is known; times the usual from which that has to be said
+CHANGED = "its last {n} runs took {last}, in the median: it takes longer than it used to"
+LONGER, SURE = 1.05, 0.99  # times the usual; that more than half of such runs take longer than the usual
 NO_HELP = "none of the changes that were tried, by the model"
 NOT_KNOWN = "not known: the log tells nothing of machines, spare tokens or load"
 
@@ -79,8 +82,11 @@ def reason_of(run_reasons: RunReasons) -> str | None:
 
 
 def without_reason(run_reasons: RunReasons) -> str:
-    """What is said where no cause makes a run longer: its job has too few runs to be gone by, or there is none."""
+    """What is said where no cause makes a run longer: that its job has changed, has few runs, or none of both."""
     expected_s, usual_s, n = run_reasons.expected_s, run_reasons.usual_s, run_reasons.n_usual
+    has_changed = n > 0 and wilson(run_reasons.n_longer, n, SURE)[0] > 0.5  # half of all runs are above the median
+    if has_changed and expected_s > LONGER * usual_s > 0:
+        return CHANGED.format(n=n, last=duration(run_reasons.last_s))
     return FEW_RUNS.format(n=n) if usual_s > 0 and expected_s > FAR * usual_s and 0 < n < MANY else NO_REASON
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from tasks.jobs.control.effects import MAX_UNLIKE_SHARE, N_ATOMS, OUTLIER_RATIO, Support, moments
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.scores import CONFIDENCE, Difference, bootstrap_difference, wilson
-from tasks.quantities import digits
+from tasks.quantities import counted, digits
 
 BASELINE, REPLAY = "baseline", "replay"
 DEAD_BAND = 0.05  # of a log runtime ratio: what changed by less has no direction
@@ -319,7 +319,7 @@ def describe_noise(noise: Noise) -> list[str]:
 
 def _predicted(words: str, row: pd.Series) -> str:
     mean = f"{words} of a run goes from {digits(row['before'])} to {digits(row['after'])} s on average"
-    over = f"over {_counted(row['n_runs'], 'run')} of {_counted(row['n_groups'], 'job')}"
+    over = f"over {counted(int(row['n_runs']), 'run')} of {counted(int(row['n_groups']), 'job')}"
     if pd.isna(row["low"]):
         return f"{mean} {over} ({row['reason']})."
     low, high = (digits(row[end], sign="+") for end in ("low", "high"))
@@ -341,7 +341,7 @@ def _measured(score: PairScore) -> list[str]:
             f"({100 * (ours.low or 0):.0f} to {100 * (ours.high or 0):.0f} %){beside}."
         )
     usual = "" if score.mae_mean_change is None else f", {score.mae_mean_change:.3f} by the mean change of other jobs"
-    over = f"{_counted(score.n, 'pair')} of {_counted(score.n_groups, 'job')}"
+    over = f"{counted(score.n, 'pair')} of {counted(score.n_groups, 'job')}"
     lines.append(
         f"Measured: the log runtime ratio is missed by {score.mae:.3f} on average over {over}; by "
         f"{score.mae_no_change:.3f} if no change is assumed{usual}."
@@ -370,10 +370,6 @@ def _is_known(difference: Difference | None) -> bool:
 
 def _is_better(difference: Difference | None) -> bool:
     return difference is not None and difference.high is not None and difference.high < 0
-
-
-def _counted(n: float, what: str) -> str:
-    return f"{int(n):,} {what}" if n == 1 else f"{int(n):,} {what}s"
 
 
 def _support(support: Support) -> list[str]:

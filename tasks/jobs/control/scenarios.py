@@ -242,7 +242,7 @@ class EvenLoad:
 
 
 Edit = SetFeature | CapSpare | ShiftSku | ShiftAll | SetStd | EvenLoad
-EDITS: dict[Named, Edit] = {
+EDITS: dict[str, Edit] = {
     "no_spare": CapSpare(0),  # 7.1
     "newest_sku": ShiftAll(),  # 7.2
     "steady_load": SetStd(CPU_LOAD, 0),  # 7.3: each SKU keeps its mean
@@ -263,10 +263,9 @@ class Scenario:
 
 def named_scenario(name: str) -> Scenario:
     """A scenario of the paper, or even_load. Raises BadInput for another name."""
-    for known, edit in EDITS.items():
-        if known == name:
-            return Scenario(name, (edit,))
-    raise BadInput(f"scenario {name!r}", "not a scenario", f"one of {', '.join(NAMED)}")
+    if name not in EDITS:
+        raise BadInput(f"scenario {name!r}", "not a scenario", f"one of {', '.join(NAMED)}")
+    return Scenario(name, (EDITS[name],))
 
 
 def parse_scenario(
@@ -303,9 +302,7 @@ def apply(scenario: Scenario, frame: pd.DataFrame) -> pd.DataFrame:
 
 def changed_columns(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     """Names of the features that differ in any row, in their order; unknown in both is no difference."""
-    old, new = before.to_numpy(dtype=float), after.to_numpy(dtype=float)
-    differs = ~((old == new) | (np.isnan(old) & np.isnan(new)))
-    return [str(name) for name, changed in zip(before.columns, differs.any(axis=0), strict=True) if changed]
+    return [str(name) for name in before if not np.array_equal(before[name], after[name], equal_nan=True)]
 
 
 def causes_in(frame: pd.DataFrame) -> str:

@@ -84,11 +84,7 @@ class Contributions:
         """added where there is one score, (n, p). Raises ValueError for several: say which is meant by `towards`."""
         if self.k != 1:
             raise ValueError(f"contributions: {self.k} scores; expected one; use towards first")
-        return self.to_score(0)
-
-    def to_score(self, which: int) -> Floats:
-        """What each feature adds to one of the scores, (n, p)."""
-        return np.asarray(self.added[:, :, which])
+        return np.asarray(self.added[:, :, 0])
 
     def rows(self, which: Rows) -> "Contributions":
         """The same for some of the runs."""
@@ -302,7 +298,7 @@ def push(parts: Contributions, a: int, b: int) -> Floats:
     """What each feature adds to log(P(b) / P(a)) of each run, (n, p): above 0 it pushes from shape a to shape b.
 
     Exactly additive, since both raw scores are. a, b: two shapes that the model knows."""
-    return parts.to_score(b) - parts.to_score(a)
+    return np.asarray(parts.added[:, :, b] - parts.added[:, :, a])
 
 
 def against_usual(parts: Contributions, usual: Contributions, first: ArrayLike, n_usual: ArrayLike) -> Contributions:

@@ -321,7 +321,8 @@ class RunReasons:
 
     n_conditions: submissions that it is the mean over, several for the next run.
     usual_s: median of the job's earlier runs, NaN without one; expected_s: the median that is predicted from what was
-    known at submission; n_usual: earlier runs that it is compared with, 0 where all runs are. runtime: factors on the
+    known at submission; n_usual: earlier runs that it is compared with, the latest, 0 where all runs are; last_s:
+    median of these, NaN without one; n_longer: those above usual_s. runtime: factors on the
     expected runtime, against the job; variation: log-odds of the variable ones of the k shapes, against all jobs, None
     without a classifier; chance: probability of these. runtime_s: None for a run that has not ended."""
 
@@ -334,6 +335,8 @@ class RunReasons:
     usual_s: float
     expected_s: float
     n_usual: int
+    last_s: float
+    n_longer: int
     n_conditions: int
     runtime: Explanation
     variation: Explanation | None
@@ -471,6 +474,7 @@ def _explained(
     for question, n in enumerate(n_usual):
         is_this, row = of == question, rows.iloc[last[question]]
         key, before = str(row["group_key"]), usual_features.iloc[first[question] : first[question] + n]
+        latest_s = usual["runtime_s"].iloc[first[question] : first[question] + n]
         within = Typical(typical_values(before, np.full(n, key)).by_job, explainer.overall, is_within_job=True)
         shown = features[is_this].median().to_frame().T
         beside = against_usual(parts.rows(is_this).mean(), usual_parts, [first[question]], [n])
@@ -489,6 +493,8 @@ def _explained(
                 usual_s=float(usual_s[question]),
                 expected_s=float(expected_s[question]),
                 n_usual=int(n),
+                last_s=float(latest_s.median()),
+                n_longer=int((latest_s > usual_s[question]).sum()),
                 n_conditions=int(is_this.sum()),
                 runtime=explain_run(beside, shown, key, within),
                 variation=variation,

@@ -16,7 +16,7 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, against_usual, by_family, runtime_parts, variable_parts
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.params import LABEL_SUPPORT, NO_COLUMN, ExplainParams, Kind
+from tasks.jobs.params import LABEL_SUPPORT, NO_COLUMN, ExplainParams
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.shape_labels import label_groups, label_instances
@@ -97,12 +97,11 @@ def _even(places: Places, most: int) -> Places:
 
 @dataclass(frozen=True)
 class SourceReasons:
-    """Of the held-out runs of a source. families: see family_table; insights: by kind of shapes the rows
-    of jobs.insights."""
+    """Of the held-out runs of a source: the rows of jobs.cause_families (see family_table) and of jobs.insights."""
 
     model_id: str
     families: pd.DataFrame
-    insights: dict[Kind, list[dict[str, Any]]]
+    insights: pd.DataFrame
 
 
 def explain_source(explainer: Explainer) -> SourceReasons:
@@ -115,7 +114,7 @@ def explain_source(explainer: Explainer) -> SourceReasons:
     jobs, n_before = runs["group_key"].to_numpy(), features.get("n_before", pd.Series(np.nan, index=features.index))
     ratio = np.log(np.maximum(runs["runtime_s"], SHORTEST_S) / runs["median_s"].where(runs["median_s"] > 0))
     questions: dict[str, Contributions] = {RUNTIME: parts}
-    insights: dict[Kind, list[dict[str, Any]]] = {}
+    insights: list[dict[str, Any]] = []
     for kind, classifier in trained.classifiers.items():
         variable = variable_parts(classifier, features)
         if variable is not None:
@@ -123,9 +122,11 @@ def explain_source(explainer: Explainer) -> SourceReasons:
             rows = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
             actual = label_instances(runs["group_key"], label_groups(runs, trained.shapes[kind], LABEL_SUPPORT))
             is_right, is_known = classifier.predict_proba(features).argmax(axis=1) == actual, actual >= 0
-            history = judge_history(n_before[is_known], is_right[is_known], jobs[is_known], rng)
-            insights[kind] = [*rows, history]
-    return SourceReasons(explainer.model_id, family_table(questions, runs), insights)
+            rows.append(judge_history(n_before[is_known], is_right[is_known], jobs[is_known], rng))
+            insights += [{"kind": kind, "rank": rank, **row} for rank, row in enumerate(rows, 1)]
+    families = family_table(questions, runs)
+    families = families.assign(rank=families.groupby("question").cumcount() + 1)
+    return SourceReasons(explainer.model_id, families, pd.DataFrame(insights))
 
 
 def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> pd.DataFrame:
@@ -309,7 +310,7 @@ def _weighted(sums: list[tuple[Floats, float]]) -> Floats:
 
 WORD = "jobs"
 ORDERS = {"cause_families": "question, rank", "insights": "kind, rank"}
-OF_RUN = ("source", "run_id", "group_key", "model_id", "runtime_s", "usual_s", "expected_s")
+OF_RUN = ("run_id", "group_key", "model_id", "runtime_s", "usual_s", "expected_s")
 OF_REASON = ("family", "feature", "value", "typical", "compared_with", "factor")
 
 
@@ -326,21 +327,12 @@ class SourceExplanation:
 
 def write_source(warehouse: Warehouse, source: str, reasons: SourceReasons, params: ExplainParams) -> None:
     """Write families and insights of a source anew, in one transaction; twice changes nothing."""
-    frames = {
-        "cause_families": reasons.families.assign(rank=reasons.families.groupby("question").cumcount() + 1),
-        "insights": pd.DataFrame(
-            [
-                {"kind": kind, "rank": rank, **row}
-                for kind, rows in reasons.insights.items()
-                for rank, row in enumerate(rows, 1)
-            ]
-        ),
-    }
     parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
     with writing(warehouse) as connection, transaction(connection):
         made_of = {"data_version": data_version(connection, WORD, source), "parameters": parameters}
+        frames = {"cause_families": reasons.families, "insights": reasons.insights}
         for name, rows in (*frames.items(), ("explanations", pd.DataFrame([made_of]))):
-            _replace(connection, name, source, rows.assign(source=source, model_id=reasons.model_id))
+            _replace(connection, name, source, rows.assign(model_id=reasons.model_id))
 
 
 def write_reasons(warehouse: Warehouse, source: str, explanations: Sequence[RunReasons]) -> int:
@@ -378,4 +370,4 @@ def reason_rows(run_reasons: RunReasons) -> list[dict[str, Any]]:
 
 def _replace(connection: Connection, name: str, source: str, rows: pd.DataFrame) -> None:
     connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
-    insert_rows(connection, f"jobs.{name}", rows.drop(columns="source", errors="ignore"), {"source": source})
+    insert_rows(connection, f"jobs.{name}", rows, {"source": source})

@@ -152,7 +152,11 @@ def fit_classifier(
         return _fit(data.features.loc[rows, list(columns)], data.likely[rows], data.weights[rows], n_rounds, seed)
 
     trees, k = fitted(slice(None)), data.likely.shape[1]
-    evidence, fold = _evidence_columns(data.features, kind, k), group_folds(data.jobs, seed)
+    # of all earlier runs, and the last ones, as far as the features have them
+    named = [tuple(f"{prefix}_{kind}_{shape}" for shape in range(k)) for prefix in PREFIXES]
+    evidence = tuple(names for names in named if set(names) <= set(data.features))
+    codes, keys = pd.factorize(data.jobs)  # the rows of a job are in one fold
+    fold = (np.random.default_rng(seed).permutation(len(keys)) % N_FOLDS)[codes]
     if isinstance(trees, Frequencies) or not evidence or len(np.unique(fold)) < N_FOLDS:
         return trees, None
     unseen = np.empty((len(fold), k))
@@ -201,19 +205,6 @@ def fit_powers(factors: Sequence[Floats], likely: Floats, weights: Floats) -> Fl
 
     start = np.full(len(factors), 1 / len(factors))
     return np.asarray(minimize(loss, start, bounds=[(0.0, 3.0)] * len(factors), method="L-BFGS-B").x)
-
-
-def group_folds(groups: NDArray[np.object_], seed: int) -> NDArray[np.int64]:
-    """A number from 0 to N_FOLDS - 1 for each row, the same for all rows of a job: (n,)."""
-    codes, keys = pd.factorize(groups)
-    fold_of = np.random.default_rng(seed).permutation(len(keys)) % N_FOLDS
-    return np.asarray(fold_of[codes], dtype=np.int64)
-
-
-def _evidence_columns(frame: pd.DataFrame, kind: Kind, k: int) -> tuple[tuple[str, ...], ...]:
-    """The columns of each kind of evidence that the features have: all earlier runs, and the last ones."""
-    named = [tuple(f"{prefix}_{kind}_{shape}" for shape in range(k)) for prefix in PREFIXES]
-    return tuple(names for names in named if set(names) <= set(frame))
 
 
 def _fit(frame: pd.DataFrame, likely: Floats, weights: Floats, n_rounds: int, seed: int) -> Classifier:

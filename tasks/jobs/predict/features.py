@@ -138,12 +138,9 @@ def feature_of(name: str) -> Feature:
     feature = FEATURES[pattern]
     words = feature.words
     for key, value in placeholders:
-        words = words.replace(f"<{key}>", _readable(key, value))
+        readable = {"operator": value.replace("_", " "), "peers": PEERS.get(value, value)}.get(key, value)
+        words = words.replace(f"<{key}>", readable)
     return replace(feature, words=words)
-
-
-def _readable(key: str, value: str) -> str:
-    return {"operator": value.replace("_", " "), "peers": PEERS.get(value, value)}.get(key, value)
 
 
 def pattern_of(name: str) -> str:
@@ -224,7 +221,7 @@ class HistoricShapes:
     first."""
 
     shapes: Mapping[Kind, ShapeSet]
-    medians_s: Mapping[str, float]
+    medians_s: Mapping[str, float] | pd.Series
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 

@@ -76,15 +76,6 @@ class EventModel:
 
 
 @dataclass(frozen=True)
-class States:
-    """The chances that a run has completed by a time, was stopped by then, and still runs: they sum to 1."""
-
-    completed: Floats
-    stopped: Floats
-    running: Floats
-
-
-@dataclass(frozen=True)
 class Endings:
     """The chances that a run completes, is stopped at its limit, and is stopped before, (n,) each: they sum to 1."""
 
@@ -120,10 +111,9 @@ class Outcomes:
         at_limit = np.clip(reaches - survivors, 0.0, 1 - completes)  # NaN without a limit
         return Endings(np.where(is_limited, completes, np.nan), at_limit, 1 - completes - at_limit)
 
-    def at(self, features: pd.DataFrame, predicted: Empirical, time_s: Any) -> States:
-        """What each run is at times after its start: (n,) or (n, m) as time_s, finite; NaN for runs without a limit.
-
-        predicted: as endings takes it."""
+    def goes_on(self, features: pd.DataFrame, predicted: Empirical, time_s: Any) -> Floats:
+        """The chance that each run has neither completed nor been stopped at times after its start: (n,) or (n, m) as
+        time_s, finite; NaN for runs without a limit. predicted: as endings takes it."""
         times_s, limits_s = np.asarray(time_s, dtype=float), _limits_s(features)
         ends = self.endings(features, predicted)
         completes, stopped = ends.completes, np.maximum(1 - ends.completes, np.finfo(float).tiny)
@@ -132,9 +122,7 @@ class Outcomes:
             limits_s, completes, is_late = limits_s[:, None], completes[:, None], is_late[:, None]
         shares = times_s / limits_s
         by_then = (1 - is_late) * _cdf(self.early, shares) + is_late * _cdf(self.late, shares)
-        done, ended = completes * predicted.cdf(times_s), (1 - completes) * by_then
-        done = np.where(np.isfinite(ended), done, np.nan)
-        return States(done, ended, 1 - done - ended)
+        return np.asarray(1 - completes * predicted.cdf(times_s) - (1 - completes) * by_then)
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""

@@ -10,16 +10,35 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pandas.api.indexers import BaseIndexer
 
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats, Rows
-from tasks.jobs.normalisation import LastRuns
 
 Ints = NDArray[np.int64]
 OF_RUNS = ("group_key", "submitted_at")
 OVERTAKEN = 14  # later submissions that may have ended before a run, for it to count as one of the last
 ROWS_AT_ONCE = 1_000  # whose last runs are found together: 2 MB for 200 of them stay in the cache
 OF_PAST = ("group_key", "submitted_at", "ended_at", "runtime_s")
+
+
+class LastRuns(BaseIndexer):
+    """Windows of at most `size` runs up to and with each run, which never reach into another job."""
+
+    def __init__(self, starts: Ints, size: int) -> None:
+        super().__init__()
+        self.starts, self.size = starts, size
+
+    def get_window_bounds(  # pandas asks for these names
+        self,
+        num_values: int = 0,
+        min_periods: int | None = None,  # noqa: ARG002
+        center: bool | None = None,  # noqa: ARG002
+        closed: str | None = None,  # noqa: ARG002
+        step: int | None = None,  # noqa: ARG002
+    ) -> tuple[Ints, Ints]:
+        ends = np.arange(1, num_values + 1, dtype=np.int64)
+        return np.maximum(self.starts, ends - self.size), ends
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,7 @@ class EarlierRuns:
         """A column of `past` in this order: (n_past,)."""
         return np.asarray(self.past[column].to_numpy(dtype=float, na_value=np.nan)[self.order])
 
-    def by_job(self, figures: Mapping[str, float]) -> Floats:
+    def by_job(self, figures: Mapping[str, float] | pd.Series) -> Floats:
         """A figure of each job, NaN where there is none: (n_jobs,)."""
         return np.asarray(pd.Series(figures, dtype=float).reindex(self.keys), dtype=float)
 
@@ -160,8 +179,8 @@ def earlier_runs(runs: pd.DataFrame, past: pd.DataFrame) -> EarlierRuns:
     runs: group_key, submitted_at; past: group_key, submitted_at, ended_at, runtime_s, of which rows without an end or
     a finite runtime are left out. A run that ended before it was submitted counts from its submission. A row without
     a submission or a group knows nothing. Raises BadInput if a column is missing."""
-    _need(runs, "runs", OF_RUNS)
-    _need(past, "past", OF_PAST)
+    require_columns(runs, "runs", OF_RUNS)
+    require_columns(past, "past", OF_PAST)
     codes, keys = pd.factorize(runs["group_key"])
     of_past = pd.Index(keys).get_indexer(pd.Index(past["group_key"]))
     ended_at, submitted_at = _microseconds(past["ended_at"]), _microseconds(past["submitted_at"])
@@ -193,7 +212,8 @@ def _microseconds(times: pd.Series) -> Ints:
     return np.asarray(times.to_numpy().astype("datetime64[us]").view(np.int64))
 
 
-def _need(frame: pd.DataFrame, name: str, columns: tuple[str, ...]) -> None:
+def require_columns(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
+    """Raise BadInput with the columns that a frame lacks."""
     if missing := [column for column in columns if column not in frame]:
         raise BadInput(name, f"no column {', '.join(missing)}", f"a frame with {', '.join(columns)}")
 
@@ -213,7 +233,6 @@ MOST_OF_JOB = 200  # of its job
 LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 FEW_RUNS, SOME_RUNS = 5, 10
-SEPARATOR = "\x1f"  # of the values of a key: pandas drops a null character from a text
 INPUT_USUAL = "input_usual"  # log of the seconds that the job usually takes for so many bytes
 
 
@@ -243,8 +262,7 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame, kinds: Collection[str] = tu
         if peers == JOB:
             by_kind[peers] = earlier_runs(runs, past)
         elif not needed or any(_has(runs, column) or _has(past, column) for column in needed):
-            keyed = (frame.assign(group_key=_keys(frame, SHARED[peers], needed)) for frame in (runs, past))
-            by_kind[peers] = earlier_runs(*keyed)
+            by_kind[peers] = earlier_runs(*_keyed(runs, past, list(SHARED[peers]), list(needed)))
     return by_kind
 
 
@@ -294,26 +312,15 @@ def quantiles_of(latest: Floats, levels: Sequence[float]) -> Floats:
     return quantiles
 
 
-def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...]) -> pd.Series:
-    """One text of the shared values for each row; missing where none of the needed columns has a value."""
-    keys = np.full(len(frame), "", dtype=object)
-    for column in shared:
-        keys = keys + SEPARATOR + _texts(_column(frame, column))
-    texts = pd.Series(keys, index=frame.index, dtype=object)
-    known = [_column(frame, column).notna() for column in needed or shared]
-    return texts.where(np.logical_or.reduce(known), None) if known else texts
-
-
-def _texts(values: pd.Series) -> NDArray[np.object_]:
-    """One text for each value, the same for 4 and 4.0, and for all ways to miss one."""
-    if pd.api.types.is_numeric_dtype(values):
-        values = values.astype(float)
-    codes, different = pd.factorize(values)
-    return np.array([*map(str, different.tolist()), ""], dtype=object)[codes]
-
-
-def _column(frame: pd.DataFrame, column: str) -> pd.Series:
-    return frame[column] if column in frame else pd.Series(None, index=frame.index, dtype=object)
+def _keyed(
+    runs: pd.DataFrame, past: pd.DataFrame, shared: list[str], needed: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both with a number for each combination of shared values as group_key; missing where nothing needed is known."""
+    values = pd.concat([frame.reindex(columns=shared) for frame in (runs, past)], ignore_index=True)
+    keys = pd.Series(0, index=values.index)
+    if shared:
+        keys = values.groupby(shared, dropna=False, sort=False).ngroup().where(values[needed].notna().any(axis=1))
+    return runs.assign(group_key=keys[: len(runs)].to_numpy()), past.assign(group_key=keys[len(runs) :].to_numpy())
 
 
 def _has(frame: pd.DataFrame, column: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,8 @@ from tasks.jobs.outlook import (
     Bound,
     PredictedChance,
     bound,
-    chance_to_exceed,
-    chances_beside_history,
+    chance_beside_history,
+    chances_to_exceed,
     mean_above,
     running_outlook,
 )
@@ -25,6 +26,7 @@ from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture
+from tasks.quantities import utc_text
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import data_version, replace_rows
@@ -65,14 +67,13 @@ def end_of(past: pd.DataFrame) -> pd.Timestamp:
     return pd.Timestamp(max(past["ended_at"].max(), past["submitted_at"].max()) + MOMENT)
 
 
-def next_conditions(past: pd.DataFrame, *, last_runs: int = LAST_RUNS, now: pd.Timestamp | None = None) -> pd.DataFrame:
+def next_conditions(past: pd.DataFrame, *, now: pd.Timestamp, last_runs: int = LAST_RUNS) -> pd.DataFrame:
     """Next submissions of each job, under what was known before each of its last runs.
 
     Nobody knows yet what the next run will read, or under which load: its last runs show what it may be. The columns
-    of past, with submitted_at of next_submissions, without what is known afterwards; now: by default past's end."""
+    of past, with submitted_at of next_submissions, without what is known afterwards."""
     last = past.groupby("group_key", sort=True).tail(last_runs).sort_values(["group_key", "submitted_at", "run_id"])
-    submissions = next_submissions(past, end_of(past) if now is None else now)
-    return last.assign(submitted_at=last["group_key"].map(submissions)).reset_index(drop=True)
+    return last.assign(submitted_at=last["group_key"].map(next_submissions(past, now))).reset_index(drop=True)
 
 
 def next_submissions(past: pd.DataFrame, now: pd.Timestamp) -> "pd.Series[pd.Timestamp]":
@@ -93,7 +94,6 @@ def predict_next(
     past: pd.DataFrame,
     *,
     keys: Collection[str] | None = None,
-    last_runs: int = LAST_RUNS,
     now: pd.Timestamp | None = None,
 ) -> NextRuns:
     """The next run of every job in `past`, or of those of `keys`. past: finished runs of all jobs as read_runs has
@@ -101,7 +101,7 @@ def predict_next(
     past = with_ends(past)
     now = end_of(past) if now is None else now
     job_runs = past if keys is None else past[past["group_key"].isin(keys)]
-    conditions = next_conditions(job_runs, last_runs=last_runs, now=now)
+    conditions = next_conditions(job_runs, now=now)
     jobs = (
         job_runs.groupby("group_key", sort=True)
         .agg(n_before=("run_id", "size"), last_at=("submitted_at", "max"), usual_s=("runtime_s", "median"))
@@ -115,15 +115,9 @@ def predict_next(
 
 def shape_shares(trained: Trained, next_runs: NextRuns) -> dict[Kind, Floats]:
     """Probability of each shape of the next run of each job, by kind: (n_jobs, k); kinds without a classifier lack."""
-    job = next_runs.conditions["job"].to_numpy(dtype=np.int64)
-    n = np.bincount(job, minlength=len(next_runs.jobs))
-    shares: dict[Kind, Floats] = {}
-    for kind, classifier in trained.classifiers.items():
-        p = classifier.predict_proba(next_runs.features)
-        sums = np.zeros((len(next_runs.jobs), p.shape[1]))
-        np.add.at(sums, job, p)
-        shares[kind] = sums / n[:, None]
-    return shares
+    job = next_runs.conditions["job"].to_numpy()
+    by_kind = {kind: pd.DataFrame(one.predict_proba(next_runs.features)) for kind, one in trained.classifiers.items()}
+    return {kind: shares.groupby(job).mean().to_numpy() for kind, shares in by_kind.items()}
 
 
 def pooled(predicted: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
@@ -138,17 +132,16 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 FAR_OUT = 2.0  # times the usual median
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """What stands in jobs.predictions: which model and files it rests on, for which moment, and how many jobs."""
+class Predicted(TypedDict):
+    """What stands in jobs.predictions: the model and files it rests on, for which moment (ISO, UTC), how many jobs."""
 
     model_id: str
     data_version: str
-    predicted_at: pd.Timestamp
+    predicted_at: str
     n_jobs: int
 
 
-def predict_source(warehouse: Warehouse, source: str) -> Predictions:
+def predict_source(warehouse: Warehouse, source: str) -> Predicted:
     """Predict the next run of every job of a source by its champion, and write jobs.predictions; twice changes nothing.
 
     Raises NotFound if the source has no runs or no model yet, BadInput if the model's files are broken."""
@@ -164,7 +157,8 @@ def predict_source(warehouse: Warehouse, source: str) -> Predictions:
     rows = table_of_next(trained, next_runs, ended)
     about = {"source": source, "model_id": card.model_id, "predicted_at": at, "data_version": version}
     replace_rows(warehouse, "jobs", about, {"predictions": rows})
-    return Predictions(card.model_id, version, at, len(rows))
+    moment = utc_text(at.to_pydatetime())
+    return Predicted(model_id=card.model_id, data_version=version, predicted_at=moment, n_jobs=len(rows))
 
 
 def table_of_next(trained: Trained, next_runs: NextRuns, ended: pd.DataFrame) -> pd.DataFrame:
@@ -294,7 +288,8 @@ def job_outlook(
     runtimes_s = job_runs["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
     times = np.maximum.accumulate(next_runs.predicted.quantile(np.array([levels]))[0])
-    chances = [chances_beside_history(next_runs.predicted, time, [runtimes_s])[0] for time in times_s]
+    exceeds = [(time, float(chances_to_exceed(next_runs.predicted, time)[0])) for time in times_s]
+    chances = [chance_beside_history(time, chance, runtimes_s) for time, chance in exceeds]
     ending = None
     if trained.outcomes is not None:
         features = outcome_features(next_runs.conditions, ended)
@@ -303,8 +298,8 @@ def job_outlook(
             ending = Ending(*map(float, shares))
             all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
             for place, time in enumerate(times_s):
-                goes_on = trained.outcomes.at(features, next_runs.by_condition, np.full(len(features), time)).running
-                chances[place] = _of_all_runs(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
+                goes_on = trained.outcomes.goes_on(features, next_runs.by_condition, np.full(len(features), time))
+                chances[place] = chance_beside_history(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,
@@ -319,12 +314,6 @@ def job_outlook(
             kind: _shape_chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, next_runs).items()
         },
     )
-
-
-def _of_all_runs(time_s: float, share: float, runtimes_s: Floats) -> PredictedChance:
-    """The chance that a run still goes on after so long, beside that of the runs that ended, however they did."""
-    past = chance_to_exceed(runtimes_s, time_s)
-    return PredictedChance(time_s, share, past, past.low <= share <= past.high)
 
 
 def _shape_chances(shapes: ShapeSet, shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[ShapeChance]:
@@ -372,7 +361,7 @@ def runs_going_on(
     table = running_outlook(running, predicted, as_of, params, deadlines_at=deadlines)
     if within_s is not None and trained.outcomes is not None and len(table):
         times_s = np.column_stack([table["elapsed_s"], np.full(len(table), within_s)])
-        goes_on = trained.outcomes.at(outcome_features(running, ended), predicted, times_s).running
+        goes_on = trained.outcomes.goes_on(outcome_features(running, ended), predicted, times_s)
         is_known = (goes_on[:, 0] > LEAST_LEFT) & (times_s[:, 0] < within_s)
         in_time = 1 - goes_on[:, 1] / np.where(is_known, goes_on[:, 0], 1.0)
         table["chance_in_time"] = np.where(is_known, in_time, table["chance_in_time"])

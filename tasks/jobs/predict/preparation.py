@@ -18,8 +18,8 @@ from pandas.api.types import is_numeric_dtype
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.columns import FLAT_COLUMNS
 from tasks.jobs.normalisation import bins_of, histogram, historic_medians, normalise
-from tasks.jobs.params import CharacteriseParams, Kind, ShapeParams, SplitParams
-from tasks.jobs.predict.features import OPERATOR, OWN, HistoricShapes, is_of_peers, make_features
+from tasks.jobs.params import CharacteriseParams, Kind, SplitParams
+from tasks.jobs.predict.features import OPERATOR, OWN, HistoricShapes, make_features
 from tasks.jobs.shapes import ShapeSet, fit_shapes, largest_k, rank_by_runs
 from tasks.jobs.summary import refuse_mixture
 from tasks.quantities import counted
@@ -210,11 +210,6 @@ class PreparedLog:
     categories: Mapping[str, list[str]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def job_features(self) -> pd.DataFrame:
-        """The features without those of peers: what shapes are learnt from, (n, p)."""
-        return self.features[[name for name in self.features if not is_of_peers(str(name))]]
-
     def is_part(self, *parts: str) -> NDArray[np.bool_]:
         """Which runs belong to these parts: (n,)."""
         return np.asarray(self.runs["part"].isin(parts))
@@ -247,7 +242,7 @@ def prepare(
     fitted = {kind: _shapes(history, kind, values[kind], params) for kind in KINDS if np.isfinite(values[kind]).any()}
     shapes = {kind: shape_set for kind, (shape_set, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
-    known = history_of(shapes, history_s, categories)
+    known = HistoricShapes(shapes, history_s, categories)
     return PreparedLog(runs, history_s, shapes, make_features(runs, runs, known), tables, categories, left_out)
 
 
@@ -286,16 +281,6 @@ def _is_runtime(values: pd.Series, runtime_s: pd.Series) -> str:
     return f"rises with the runtime (rank correlation {rank:.3f})" if abs(rank) >= SAME_RANK else ""
 
 
-def history_of(
-    shapes: Mapping[Kind, ShapeSet],
-    history_s: pd.Series,
-    categories: Mapping[str, Sequence[str]],
-) -> HistoricShapes:
-    """Shapes and medians of D1, history_s by group_key in seconds, as features are made of them."""
-    medians_s = {str(key): float(value) for key, value in history_s.items()}
-    return HistoricShapes(shapes, medians_s, categories)
-
-
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs whose log tells no end end after their runtime."""
     if runs["ended_at"].notna().all():
@@ -313,7 +298,10 @@ def _shapes(
     values: (n,) normalised runtimes of its rows."""
     numbers, keys = pd.factorize(history["group_key"])
     sizes = np.bincount(numbers[np.isfinite(values)], minlength=len(keys))
-    support = _possible_support(sizes, params.shapes)
+    # the support asked for, or the next lower one that at least k jobs have, or any has
+    lower = (support for support in SUPPORTS if support < params.shapes.min_support)
+    enough = (least for least in (params.shapes.min_support, *lower) if (sizes >= least).sum() >= params.shapes.k)
+    support = next(enough, 1)
     bins = bins_of(kind, params.bins, values[sizes[numbers] >= support])
     counts = histogram(values, numbers, len(keys), bins)
     shape_params = params.shapes.model_copy(update={"min_support": support})
@@ -324,11 +312,3 @@ def _shapes(
     fit = fit_shapes(counts, bins, shape_params.model_copy(update={"k": k}))
     ranked, table = rank_by_runs(fit, values, numbers)
     return ranked.shapes, table
-
-
-def _possible_support(sizes: NDArray[np.int64], params: ShapeParams) -> int:
-    """The support asked for, or the next lower one that at least k jobs have, or any has."""
-    tried = [params.min_support, *(support for support in SUPPORTS if support < params.min_support)]
-    n_groups = [int((sizes >= support).sum()) for support in tried]
-    enough = [support for support, n in zip(tried, n_groups, strict=True) if n >= params.k]
-    return enough[0] if enough else 1

@@ -28,17 +28,12 @@ from tasks.jobs.predict.peers import (
 from tasks.jobs.predict.predictor import EarlierPredictions, Predictor, empirical_of, fit_boosted, fit_predictor
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.scores import (
-    Calibration,
-    Coverage,
     Difference,
     GroupDistance,
-    MeanScore,
-    Pooled,
     bootstrap_difference,
-    calibration_of,
+    calibration_error,
     compare_pooled,
     coverage_of,
-    crps_of,
     ks_by_group,
     pit_values,
 )
@@ -95,24 +90,22 @@ EXPERTS = {
     "lambda_l2": 1.0,
 }
 TENTHS, LEAST_FOR_TENTHS = 10, 200  # of the test runs
-GROUP_RUNS = 20  # test runs that a job needs for its own KS distance
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The measures of one predictor on the test runs, and on those of jobs never seen before (unseen).
+    """The measures of one predictor on the test runs, and on the n_unseen ones of jobs never seen before.
 
-    tenths: coverage in each tenth of the test runs, in order of time; none for few runs."""
+    measures: as the keys `predict.<measure>` of the figures; unseen_crps: None without such runs; tenths: coverage in
+    each tenth of the test runs, in order of time; none for few runs."""
 
-    crps: MeanScore
-    coverage: Coverage
-    calibration: Calibration
+    measures: dict[str, float]
     ks_group: GroupDistance
-    pooled: Pooled
-    unseen_crps: MeanScore
+    n_unseen: int
+    unseen_crps: float | None
     pit: Floats
     crps_by_run: Floats
-    tenths: list[float | None]
+    tenths: list[float]
 
 
 @dataclass(frozen=True)
@@ -169,9 +162,13 @@ def evaluate_runtimes(
     prepared: PreparedLog, probabilities: Mapping[Kind, Floats], params: EvaluateParams
 ) -> RuntimeEvaluation:
     """Fit on D1 and D2, score D3. probabilities: (n, k) of the shapes of all runs, by kind."""
-    runs, features = prepared.runs, model_features(prepared.features)
+    runs = prepared.runs
+    # all but the evidence for shapes, which the predictor's own histories hold
+    features = prepared.features[[name for name in prepared.features if "shape_" not in str(name)]]
     training = np.flatnonzero(~prepared.is_part("D3"))[-params.max_training_runs :]
-    rows = _sample(np.flatnonzero(prepared.is_part("D3")), params.max_test_runs)
+    rows = np.flatnonzero(prepared.is_part("D3"))
+    if len(rows) > params.max_test_runs:  # evenly over time
+        rows = rows[np.linspace(0, len(rows) - 1, params.max_test_runs).round().astype(np.intp)]
     old, known = (histories(peers_of(runs.iloc[places], runs, OF_THE_POOL)) for places in (training, rows))
     model, tried = fit_predictor(
         features.iloc[training], old, runs.iloc[training], n_trees=params.predict.n_trees, seed=params.seed
@@ -180,27 +177,28 @@ def evaluate_runtimes(
     quantiles, places = model.quantiles(features.iloc[rows], known), training[tried.rows]
     predictions: dict[str, Empirical] = {"model": parts.in_time(quantiles, tried.quantiles, places)}
     predictions |= _baselines(parts, features, params)
-    earlier, medians_s = earlier_runs(runs.iloc[rows], runs), _medians(prepared, model, rows)
-    ratios = normalise(
-        runs["runtime_s"].to_numpy(dtype=float)[training], runs["median_s"].to_numpy(dtype=float)[training], "ratio"
-    )
+    earlier, medians_s = earlier_runs(runs.iloc[rows], runs), runs["median_s"].to_numpy(dtype=float)[rows]
+    # for a job without a median, or one of 0 s, what the model expects
+    medians_s = np.where(medians_s > 0, medians_s, np.exp(model.expected_log_s(prepared.features.iloc[rows])))
+    ratios = normalise(runs["runtime_s"], runs["median_s"], "ratio")[training]
     if np.isfinite(ratios).any():
         predictions["global"] = global_prediction(ratios[np.isfinite(ratios)], medians_s)
     for kind, shape_probabilities in probabilities.items():
         predictions[f"paper_{kind}"] = _by_shapes(prepared, kind, shape_probabilities[rows], medians_s, training)
     scored = {name: _score(predicted, prepared, rows, earlier, params) for name, predicted in predictions.items()}
-    differences = _differences(scored, prepared, rows, params)
+    keys = runs["group_key"].to_numpy()[rows]
+    crps_s = {name: one.crps_by_run for name, one in scored.items()}
+    differences = {
+        name: bootstrap_difference(crps_s["model"], other_s, keys, np.random.default_rng(params.seed))
+        for name, other_s in crps_s.items()
+        if name != "model"
+    }
     seen, predicted = np.concatenate([places, rows]), np.concatenate([tried.quantiles, quantiles])
     residuals = np.full(len(runs), np.nan)
     residuals[seen] = parts.log_s[seen] - median_of(predicted)
     model = replace(model, recalibration=recalibration(predicted, parts.log_s[seen]))
     predicted = limited(predicted, prepared.features.iloc[seen], model.grace)
     return RuntimeEvaluation(scored, differences, rows, predictions["model"], model, residuals, seen, predicted)
-
-
-def model_features(features: pd.DataFrame) -> pd.DataFrame:
-    """The features that the predictor learns from: all but the evidence for shapes, which its own histories hold."""
-    return features[[name for name in features if "shape_" not in str(name)]]
 
 
 def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) -> dict[str, Empirical]:
@@ -239,67 +237,37 @@ def _by_shapes(
     return predict_by_shapes(shapes, probabilities, medians_s, excess)
 
 
-def _medians(prepared: PreparedLog, model: Predictor, rows: NDArray[np.intp]) -> Floats:
-    """The median of each run's job; for a job without one, and one of 0 s, what the model expects (n_rows,)."""
-    medians_s = prepared.runs["median_s"].to_numpy(dtype=float)[rows]
-    expected_s = np.exp(model.expected_log_s(prepared.features.iloc[rows]))
-    return np.where(medians_s > 0, medians_s, expected_s)
-
-
 def _score(
     predicted: Empirical, prepared: PreparedLog, rows: NDArray[np.intp], earlier: EarlierRuns, params: EvaluateParams
 ) -> Scored:
     runs = prepared.runs.iloc[rows]
     actual, keys = runs["runtime_s"].to_numpy(dtype=float), runs["group_key"].to_numpy()
     pit = pit_values(predicted, actual, np.random.default_rng(params.seed))
-    unseen = np.flatnonzero(earlier.n == 0)
+    crps_s, is_unseen = predicted.crps(actual), earlier.n == 0
     parts = np.array_split(np.arange(len(rows)), TENTHS) if len(rows) >= LEAST_FOR_TENTHS else []
+    (coverage, width_s), (ks_pooled, mae_s) = coverage_of(predicted, actual), compare_pooled(predicted, actual)
     return Scored(
-        crps=crps_of(predicted, actual),
-        coverage=coverage_of(predicted, actual),
-        calibration=calibration_of(pit),
-        ks_group=ks_by_group(predicted, actual, keys, min_runs=GROUP_RUNS),
-        pooled=compare_pooled(predicted, actual),
-        unseen_crps=crps_of(predicted.rows(unseen), actual[unseen]),
+        measures={
+            "crps": float(crps_s.mean()),
+            "coverage90": coverage,
+            "width90_s": width_s,
+            "ks_pooled": ks_pooled,
+            "percentile_mae_s": mae_s,
+            "pit_error": calibration_error(pit),
+        },
+        ks_group=ks_by_group(predicted, actual, keys),
+        n_unseen=int(is_unseen.sum()),
+        unseen_crps=float(crps_s[is_unseen].mean()) if is_unseen.any() else None,
         pit=pit,
-        crps_by_run=predicted.crps(actual),
-        tenths=[coverage_of(predicted.rows(part), actual[part]).share for part in parts],
+        crps_by_run=crps_s,
+        tenths=[coverage_of(predicted.rows(part), actual[part])[0] for part in parts],
     )
 
 
-def _differences(
-    scored: dict[str, Scored], prepared: PreparedLog, rows: NDArray[np.intp], params: EvaluateParams
-) -> dict[str, Difference]:
-    keys = prepared.runs["group_key"].to_numpy()[rows]
-    model = scored["model"].crps_by_run
-    return {
-        name: bootstrap_difference(model, other.crps_by_run, keys, np.random.default_rng(params.seed))
-        for name, other in scored.items()
-        if name != "model"
-    }
-
-
-def _sample(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """At most `most` of them, evenly over time."""
-    if len(places) <= most:
-        return places
-    return places[np.linspace(0, len(places) - 1, most).round().astype(np.intp)]
-
-
 def table_of(evaluation: RuntimeEvaluation) -> pd.DataFrame:
-    """One row a predictor: crps, coverage90, width90_s, ks_group, ks_pooled, pit_error, unseen_crps."""
+    """One row a predictor: its measures, ks_group and unseen_crps."""
     rows = [
-        {
-            "predictor": name,
-            "crps": scored.crps.value,
-            "coverage90": scored.coverage.share,
-            "width90_s": scored.coverage.width_s,
-            "ks_group": scored.ks_group.value,
-            "ks_pooled": scored.pooled.ks,
-            "mae_s": scored.pooled.mae_s,
-            "pit_error": scored.calibration.error,
-            "unseen_crps": scored.unseen_crps.value,
-        }
-        for name, scored in evaluation.scored.items()
+        {"predictor": name, **one.measures, "ks_group": one.ks_group.value, "unseen_crps": one.unseen_crps}
+        for name, one in evaluation.scored.items()
     ]
     return pd.DataFrame(rows)

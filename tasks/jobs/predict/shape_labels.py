@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
-from tasks.jobs.predict.peers import Ints, earlier_runs
+from tasks.jobs.predict.features import is_of_peers
+from tasks.jobs.predict.peers import earlier_runs, require_columns
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.shapes import (
     EMPTY_BIN_PRIOR,
@@ -36,9 +37,7 @@ def count_runs(runs: pd.DataFrame, shapes: ShapeSet, keys: pd.Index | None = Non
     runs: group_key, runtime_s, median_s (seconds); the shapes say if ratios or deltas are counted. Runs without a
     median are left out, but their job has a row. keys: the jobs of the rows, default all of `runs` in sorted order;
     runs of others are left out. Raises BadInput if a column is missing."""
-    missing = [name for name in ("group_key", "runtime_s", "median_s") if name not in runs]
-    if missing:
-        raise BadInput("runs", f"no column {', '.join(missing)}", "a frame with group_key, runtime_s and median_s")
+    require_columns(runs, "runs", ("group_key", "runtime_s", "median_s"))
     index = pd.Index(sorted(runs["group_key"].unique()), dtype=object) if keys is None else keys
     values = normalise(runs["runtime_s"], runs["median_s"], shapes.bins.kind)
     return index, histogram(values, index.get_indexer(pd.Index(runs["group_key"])), len(index), shapes.bins)
@@ -77,31 +76,24 @@ def posterior_instances(keys: pd.Series, by_group: pd.DataFrame) -> Floats:
     return np.where(rows[:, None] >= 0, posteriors[rows] if len(posteriors) else np.nan, np.nan)
 
 
-@dataclass(frozen=True)
-class SoFar:
-    """Of each run: n_known, (n,), runs of its job in its period that had ended strictly before its submission, and
-    probabilities, (n, k), of the shapes given those; all alike where there are none."""
+def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
+    """Probabilities of the shapes of each run's job, (n, k), given the runs of its period that had ended strictly
+    before its submission; all alike where there are none.
 
-    n_known: Ints
-    probabilities: Floats
-
-
-def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> SoFar:
-    """What is known of a period while it goes on: the label of a run is of all runs of its job in its period, and some
-    of them have ended when the run is submitted. They are no forecast, so each figure says whether it knows them.
-
-    runs: group_key, submitted_at, ended_at, runtime_s, median_s (seconds) and part. Counted as label_groups counts
-    them, so that after the last run of a period hardly anything of its label is open. Source: equations 7 and 8."""
+    The label of a run is of all runs of its job in its period, and some of them have ended when the run is submitted.
+    They are no forecast, so each figure says whether it knows them. runs: group_key, submitted_at, ended_at, runtime_s,
+    median_s (seconds) and part. Counted as label_groups counts them, so that after the last run of a period hardly
+    anything of its label is open. Source: equations 7 and 8."""
     earlier = earlier_runs(runs, runs)
     bins = shapes.bins.index(normalise(earlier.values("runtime_s"), earlier.values("median_s"), shapes.bins.kind))
     log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior)
-    log_likelihoods = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
+    log_likelihoods = np.where((bins >= 0)[:, None], log_theta.T[bins], 0.0)
     part = pd.Categorical(runs["part"]).codes
     sums = np.zeros((len(runs), log_likelihoods.shape[1]))
     for period in np.unique(part):
         in_part = part == period
         sums[in_part] = earlier.sums(log_likelihoods * in_part[earlier.order][:, None])[in_part]
-    return SoFar(np.rint(sums[:, -1]).astype(np.int64), np.exp(posterior_of(sums[:, :-1])))
+    return np.exp(posterior_of(sums))
 
 
 MAX_COUNTS_AT_ONCE = 4_000_000  # drawn histograms of a job, in numbers: 32 MB
@@ -151,10 +143,13 @@ def ceiling(
     always says. Only labelled jobs, of more than most_groups a sample; hit is missing for the others. It errs high: a
     job's own runs vary less than what it could have done, and the best of finitely many draws is picked. Raises
     BadInput if counts and by_group differ in length."""
-    rng, rows = _begin(by_group, counts, most_groups, seed)
+    if len(by_group) != len(counts):
+        raise BadInput("counts", f"{len(counts)} rows", f"one for each of the {len(by_group)} jobs, in their order")
+    rng, is_labelled = np.random.default_rng(seed), (by_group["label"] != NO_LABEL).to_numpy()
+    rows = np.sort(rng.permutation(np.flatnonzero(is_labelled))[:most_groups])
     best = shapes.centres[hard_labels(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior))]
     distributions = pmfs_of(counts + shape_runs * best)
-    scorer = _Scorer(shapes, empty_bin_prior)
+    log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior).T  # (n_bins, k)
     hits, labels = np.full(len(counts), np.nan), np.full(len(counts), NO_LABEL)
     portion = max(1, MAX_COUNTS_AT_ONCE // counts.shape[1])  # of the draws, which fits into memory
     with threadpool_limits(1):  # products this small gain nothing from more
@@ -164,7 +159,7 @@ def ceiling(
             for start in range(0, n_draws, portion):
                 size = min(portion, n_draws - start)
                 drawn = rng.multinomial(n_runs, distributions[row, order], size=size)  # (size, n_bins)
-                tally += np.bincount(scorer.labels(drawn, order), minlength=len(tally))
+                tally += np.bincount(hard_labels(drawn.astype(float) @ log_theta[order]), minlength=len(tally))
             hits[row], labels[row] = tally.max() / n_draws, tally.argmax()
     return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits, "oracle_label": labels}, index=by_group.index)
 
@@ -182,29 +177,6 @@ def history_baseline(by_group: pd.DataFrame, history: pd.DataFrame) -> pd.DataFr
     hits = (labels == by_group["label"]).astype(float).where(by_group["label"] != NO_LABEL)
     known = {"n_runs": by_group["n_runs"], "hit": hits, "history_label": labels.astype(np.intp), "n_before": n_before}
     return pd.DataFrame(known, index=by_group.index)
-
-
-class _Scorer:
-    """The labels that label_groups would give."""
-
-    def __init__(self, shapes: ShapeSet, empty_bin_prior: float) -> None:
-        self._log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior).T  # (n_bins, k)
-
-    def labels(self, counts: Counts, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
-        """counts: (n, n_bins), its columns in `order`."""
-        log_theta = self._log_theta if order is None else self._log_theta[order]
-        return hard_labels(counts.astype(float) @ log_theta)
-
-
-def _begin(
-    by_group: pd.DataFrame, counts: Counts, most_groups: int, seed: int
-) -> tuple[np.random.Generator, NDArray[np.intp]]:
-    """The generator, and the rows of labelled jobs, at most so many, in order."""
-    if len(by_group) != len(counts):
-        raise BadInput("counts", f"{len(counts)} rows", f"one for each of the {len(by_group)} jobs, in their order")
-    rng = np.random.default_rng(seed)
-    rows = np.flatnonzero((by_group["label"] != NO_LABEL).to_numpy())
-    return rng, np.sort(rng.permutation(rows)[:most_groups])
 
 
 OCCURRENCES = ("0", "1-5", "6-10", "11-15", "16-50", "> 50")  # Figure 7(b), and none
@@ -250,7 +222,8 @@ def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -
     shape of all runs of its job in its own period. Source: Zhu et al., 5.2."""
     if kind not in prepared.shapes:
         raise BadInput("job log", "the median of every job of its first part is 0 s", "jobs that take time")
-    runs, shapes, features = prepared.runs, prepared.shapes[kind], prepared.job_features
+    runs, shapes = prepared.runs, prepared.shapes[kind]
+    features = prepared.features[[name for name in prepared.features if not is_of_peers(str(name))]]
     training, test, keys = prepared.is_part("D2"), prepared.is_part("D3"), prepared.runs["group_key"]
     parts = {"D2": training, "D3": test, "before": ~test}
     by_group = {name: label_groups(runs[rows], shapes, LABEL_SUPPORT) for name, rows in parts.items()}
@@ -266,13 +239,19 @@ def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -
     probabilities = probabilities_so_far = fitted.predict_proba(features)
     known = known_so_far(runs, shapes)
     if unseen is not None:
-        powers = fit_powers([unseen, known.probabilities[used]], data.likely, data.weights)
-        probabilities_so_far = multiplied([probabilities, known.probabilities], powers)
+        powers = fit_powers([unseen, known[used]], data.likely, data.weights)
+        probabilities_so_far = multiplied([probabilities, known], powers)
     actual = label_instances(keys[test], by_group["D3"])
     report, so_far = (
         report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, probabilities_so_far)
     )
-    tables = {"model": report.by_group, "so_far": so_far.by_group, **_references(prepared, kind, by_group, params)}
+    all_counts = count_runs(runs, shapes, pd.Index(by_group["D3"].index))[1]
+    tables = {
+        "model": report.by_group,
+        "so_far": so_far.by_group,
+        "ceiling": ceiling(by_group["D3"], all_counts, shapes, seed=params.seed),
+        "history_baseline": history_baseline(by_group["D3"], by_group["before"]),
+    }
     return LabelEvaluation(
         report=report,
         so_far=so_far,
@@ -322,15 +301,3 @@ def by_occurrences(tables: Mapping[str, pd.DataFrame], n_before: pd.Series) -> p
             row |= {table: reference.by_run, f"{table}_group": reference.by_group}
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _references(
-    prepared: PreparedLog, kind: Kind, by_group: dict[str, pd.DataFrame], params: EvaluateParams
-) -> dict[str, pd.DataFrame]:
-    shapes, tested = prepared.shapes[kind], by_group["D3"]
-    keys = pd.Index(tested.index)
-    _, all_counts = count_runs(prepared.runs, shapes, keys)
-    return {
-        "ceiling": ceiling(tested, all_counts, shapes, seed=params.seed),
-        "history_baseline": history_baseline(tested, by_group["before"]),
-    }

@@ -15,12 +15,12 @@ import pandas as pd
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import Kind, PredictParams
 from tasks.jobs.predict.classifier import LightGbm
-from tasks.jobs.predict.features import in_order, make_features
+from tasks.jobs.predict.features import HistoricShapes, in_order, make_features
 from tasks.jobs.predict.outcomes import MAIN as OUTCOMES
 from tasks.jobs.predict.outcomes import Outcomes
 from tasks.jobs.predict.peers import JOB, EarlierRuns, Histories, histories, peers_of
 from tasks.jobs.predict.predictor import POOLED, Predictor
-from tasks.jobs.predict.preparation import KINDS, history_of
+from tasks.jobs.predict.preparation import KINDS
 from tasks.jobs.shapes import ShapeSet
 from tasks.warehouse.connection import require
 from tasks.warehouse.place import Warehouse
@@ -31,11 +31,8 @@ HASH_CHARS = 8
 
 def shape_names(shapes: Mapping[Kind, ShapeSet]) -> dict[str, str]:
     """By kind: the kind, how many shapes, and a hash over all of their numbers."""
-    hashes = {
-        kind: hashlib.sha256(shape_set.to_json().encode()).hexdigest()[:HASH_CHARS]
-        for kind, shape_set in shapes.items()
-    }
-    return {kind: f"{kind}-{len(shape_set.centres)}-{hashes[kind]}" for kind, shape_set in shapes.items()}
+    hashes = {kind: hashlib.sha256(one.to_json().encode()).hexdigest()[:HASH_CHARS] for kind, one in shapes.items()}
+    return {kind: f"{kind}-{len(one.centres)}-{hashes[kind]}" for kind, one in shapes.items()}
 
 
 PARAMS, SEEN, MEDIANS, CATEGORIES = "params.json", "training_runs.parquet", "medians.parquet", "categories.json"
@@ -80,7 +77,7 @@ class Trained:
         return self._features(runs, past, peers), histories(peers, {JOB, *used})
 
     def _features(self, runs: pd.DataFrame, past: pd.DataFrame, peers: Mapping[str, EarlierRuns]) -> pd.DataFrame:
-        history = history_of(self.shapes, self.history_s, self.categories)
+        history = HistoricShapes(self.shapes, self.history_s, self.categories)
         return make_features(runs, past, history, columns=self.columns, peers=peers)
 
     def save(self, folder: Path) -> None:

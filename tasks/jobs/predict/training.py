@@ -16,7 +16,6 @@ from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.preparation import fetch_runs, named_columns
 from tasks.jobs.predict.trained import KIND, WORD, Trained
 from tasks.jobs.predict.trained import champion_of as champion_of
-from tasks.jobs.scores import crps_of
 from tasks.jobs.summary import refuse_mixture
 from tasks.report.evaluation import REASON, rows_of
 from tasks.warehouse.connection import reading
@@ -127,16 +126,16 @@ def _promoted(warehouse: Warehouse, card: ModelCard, evaluation: Evaluation) -> 
         return card.model_id
     runs, rows = evaluation.prepared.runs, evaluation.runtimes.rows
     score = score_of(old, runs.iloc[rows], runs)
-    if score is None or new >= score:
+    if new >= score:
         logger.info("kept %s: CRPS %s s against %.4g s of %s", old_card.model_id, score, new, card.model_id)
         return old_card.model_id
     promote(warehouse, WORD, card.model_id, f"CRPS {new:.4g} s, {old_card.model_id} had {score:.4g} s on the same runs")
     return card.model_id
 
 
-def score_of(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> float | None:
+def score_of(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> float:
     """Mean CRPS of a model on finished runs, in seconds."""
-    return crps_of(predict_rows(trained, rows, past), rows["runtime_s"].to_numpy(dtype=float)).value
+    return float(predict_rows(trained, rows, past).crps(rows["runtime_s"].to_numpy(dtype=float)).mean())
 
 
 def write_figures(warehouse: Warehouse, source: str, model_id: str, figures: Figures) -> None:

@@ -88,7 +88,7 @@ class System:
 SYSTEMS = (
     System(
         "runs of GitHub Actions",
-        ("run_started_at", "conclusion", "workflow_id"),
+        ("run_started_at", "conclusion", "updated_at"),
         {
             "run_id": "id", "name": "name|path", "status": "conclusion|status", "submitted_at": "created_at",
             "started_at": "run_started_at", "ended_at": "updated_at",

@@ -102,9 +102,9 @@ class PrefectApiReader:
         """Chunks of some 10,000 runs by expected start. Raises BadInput if the API cannot be read."""
         now = self.clock()
         with PrefectApi(path, self.patience, self.transport) as api:
-            names, waiting, place = PrefectNames(api), list[Chunk](), 1
+            waiting, place = list[Chunk](), 1
             for page in read_pages(api, self.page_runs, now):
-                waiting.append(_chunk(page, place, names, params, now))
+                waiting.append(_chunk(page, place, api, params, now))
                 place += len(page)
                 if sum(len(chunk.rows) + len(chunk.refused) for chunk in waiting) >= CHUNK_RUNS:
                     yield _joined(waiting)
@@ -119,6 +119,7 @@ class PrefectApi(HttpServer):
     def __init__(self, url: str, patience: Patience, transport: "httpx.BaseTransport | None" = None) -> None:
         """Raises BadInput for an address that is none."""
         super().__init__(url, WORDS, patience, headers=_authorization(url), transport=transport)
+        self.known: dict[str, dict[str, str]] = {"flows": {}, "deployments": {}}
 
     def objects(self, route: str, question: dict[str, Any]) -> list[dict[str, Any]]:
         """The list of objects that the server answers with. Raises BadInput if there is none to be had."""
@@ -133,6 +134,18 @@ class PrefectApi(HttpServer):
         if not isinstance(answer, list) or not all(isinstance(entry, dict) for entry in answer):
             raise BadInput(self.shown, "an answer that is no list of objects", EXPECTED, FORGOT_API)
         return answer
+
+    def names(self, kind: str, ids: set[str]) -> dict[str, str]:
+        """All names known of this kind ("flows" or "deployments") by id, those with these ids among them, each asked
+        for once. What has been deleted since stays without a name."""
+        known = self.known[kind]
+        unknown = sorted(ids - set(known))
+        for start in range(0, len(unknown), MAX_PAGE_RUNS):
+            some = unknown[start : start + MAX_PAGE_RUNS]
+            entries = self.objects(f"{kind}/filter", {kind: {"id": {"any_": some}}, "limit": MAX_PAGE_RUNS})
+            names = {str(entry.get("id")): str(entry.get("name") or "") for entry in entries}
+            known.update({each: names.get(each, "") for each in some})
+        return known
 
 
 def _refusal(response: HttpResponse) -> tuple[str, str, str]:
@@ -150,31 +163,7 @@ def _refusal(response: HttpResponse) -> tuple[str, str, str]:
     return f"the server refuses the question ({status}) {excerpt}".rstrip(), "Prefect 3", "check its version"
 
 
-class PrefectNames:
-    """The names of flows and deployments by id, asked for once each."""
-
-    def __init__(self, api: PrefectApi) -> None:
-        self.api = api
-        self.known: dict[str, dict[str, str]] = {"flows": {}, "deployments": {}}
-
-    def learn(self, kind: str, ids: set[str]) -> dict[str, str]:
-        """All names known of this kind ("flows" or "deployments"), those with these ids among them.
-
-        What has been deleted since stays without a name."""
-        known = self.known[kind]
-        unknown = sorted(ids - set(known))
-        for start in range(0, len(unknown), MAX_PAGE_RUNS):
-            some = unknown[start : start + MAX_PAGE_RUNS]
-            question: Raw = {kind: {"id": {"any_": some}}, "limit": MAX_PAGE_RUNS}
-            names = {
-                str(entry.get("id")): str(entry.get("name") or "")
-                for entry in self.api.objects(f"{kind}/filter", question)
-            }
-            known.update({each: names.get(each, "") for each in some})
-        return known
-
-
-def _chunk(page: list[Raw], first: int, names: PrefectNames, params: ReadParams, now: datetime) -> Chunk:
+def _chunk(page: list[Raw], first: int, api: PrefectApi, params: ReadParams, now: datetime) -> Chunk:
     runs: list[tuple[int, FlowRun]] = []
     bad: list[tuple[int, str]] = []
     for place, raw in enumerate(page, first):
@@ -186,8 +175,8 @@ def _chunk(page: list[Raw], first: int, names: PrefectNames, params: ReadParams,
             continue
         is_only_planned = run.state_type == "SCHEDULED" and run.start_time is None and run.expected_start_time > now
         runs += [] if is_only_planned else [(place, run)]
-    flows = names.learn("flows", {str(run.flow_id) for _, run in runs})
-    deployments = names.learn("deployments", {str(run.deployment_id) for _, run in runs if run.deployment_id})
+    flows = api.names("flows", {str(run.flow_id) for _, run in runs})
+    deployments = api.names("deployments", {str(run.deployment_id) for _, run in runs if run.deployment_id})
     rows = [_row(run, flows, deployments, params.statuses) | {"place": place} for place, run in runs]
     frame = pd.DataFrame(rows, columns=["place", *ROW_COLUMNS]).astype({"place": "int64"})
     utc = {name: pd.to_datetime(frame[name], utc=True).dt.tz_localize(None) for name in ROW_TIMES}

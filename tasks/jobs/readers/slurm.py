@@ -250,7 +250,10 @@ def job_rows(jobs: pd.DataFrame, params: ReadParams, now: datetime, *, path: str
         **PARSERS,
     }
     values = {ours: read_numbers(jobs, field, parse) for ours, (field, parse) in parsers.items()}
-    problems = [_wrong_ids(jobs), _other_clusters(jobs, cluster)]
+    id_field = next(name for name in IDS if name in jobs)
+    is_wrong = ~jobs[id_field].str.fullmatch(JOB_ID).fillna(False).astype(bool)
+    wrong_ids = _about(jobs, id_field, pd.Series("is not a job id", index=jobs.index[is_wrong], dtype="object"))
+    problems = [wrong_ids, _other_clusters(jobs, cluster)]
     problems += [_about(jobs, name, reading.problem) for name, reading in times.items()]
     problems += [_about(jobs, parsers[ours][0], problem) for ours, (_, problem) in values.items()]
     reasons = pd.concat(problems)
@@ -312,12 +315,6 @@ def _about(jobs: pd.DataFrame, field: str, problem: pd.Series) -> pd.Series:
     values = jobs.loc[problem.index, field] if len(problem) else []
     reasons = [f"{field} '{str(value)[:SHOWN_CHARS]}' {why}" for value, why in zip(values, problem, strict=True)]
     return pd.Series(reasons, index=problem.index, dtype="object")
-
-
-def _wrong_ids(jobs: pd.DataFrame) -> pd.Series:
-    field = next(name for name in IDS if name in jobs)
-    is_wrong = ~jobs[field].str.fullmatch(JOB_ID).fillna(False).astype(bool)
-    return _about(jobs, field, pd.Series("is not a job id", index=jobs.index[is_wrong], dtype="object"))
 
 
 def _other_clusters(jobs: pd.DataFrame, cluster: str) -> pd.Series:

@@ -379,6 +379,7 @@ def application_row(app: Application) -> dict[str, object]:
     last_ms = app.ended_ms if app.ended_ms is not None else app.tokens.last_ms
     span_ms = last_ms - (app.started_ms or 0)
     plan, requested = signature(app.trees), requested_cpus(app)
+    submitted_ms = count(app.properties.get("spark.app.submitTime"))
     # without a plan the size would be a part of the group key, and a mean changes from run to run
     used = app.tokens.mean(span_ms) if plan or requested is not None else None
     return {
@@ -388,7 +389,7 @@ def application_row(app: Application) -> dict[str, object]:
         "queue": app.properties.get("spark.yarn.queue") or app.properties.get("spark.kubernetes.namespace"),
         "plan_signature": plan,
         "operators": json.dumps(dict(sorted(app.operators.items()))) if app.operators else None,
-        "submitted_at": _at(_submitted_ms(app)),
+        "submitted_at": _at(None if submitted_ms is None or submitted_ms > (app.started_ms or 0) else submitted_ms),
         "started_at": _at(app.started_ms),
         "ended_at": _at(app.ended_ms),
         "runtime_s": nan if app.ended_ms is None else span_ms / MS,
@@ -438,11 +439,6 @@ def _requested_memory(app: Application) -> float | None:
         return None
     power = POWERS.index(match[2].lower()) + 1 if match[2] else MEBIBYTE_POWER
     return instances * float(match[1]) * 1024.0**power
-
-
-def _submitted_ms(app: Application) -> float | None:
-    submitted = count(app.properties.get("spark.app.submitTime"))
-    return submitted if submitted is not None and submitted <= (app.started_ms or 0) else None
 
 
 def _status(app: Application) -> str:

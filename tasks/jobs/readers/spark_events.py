@@ -201,7 +201,9 @@ def _app_start(app: Application, event: Event) -> None:
 
 
 def _app_end(app: Application, event: Event) -> None:
-    ended_ms, exit_code = number(event, "Timestamp"), optional_whole(event, "ExitCode")
+    ended_ms, exit_code = number(event, "Timestamp"), event.get("ExitCode")
+    if exit_code is not None and type(exit_code) is not int:
+        raise ValueError(f"ExitCode '{str(exit_code)[:SHOWN_CHARS]}' is not a whole number")
     app.release_all(ended_ms)
     app.ended_ms, app.exit_code = ended_ms, exit_code
 
@@ -282,7 +284,7 @@ def _sql_start(app: Application, event: Event) -> None:
         return  # a command runs its query as an execution of its own: the plan has been counted
     tree = operator_tree(event.get("sparkPlanInfo"))
     app.trees.add(tree)
-    app.operators.update(count_operators(tree))
+    app.operators.update(re.findall(r"([^(),]+?)\(", tree.replace(", ", ",")))
 
 
 def _sql_end(app: Application, event: Event) -> None:
@@ -322,14 +324,6 @@ def number(event: Event, key: str, default: float | None = None) -> float:
     return float(value)
 
 
-def optional_whole(event: Event, key: str) -> int | None:
-    """A whole number of any sign, None if it is missing. Raises ValueError for anything else."""
-    value = event.get(key)
-    if value is not None and type(value) is not int:
-        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is not a whole number")
-    return value
-
-
 def text(event: Event, key: str) -> str:
     """A text that is not empty. Raises ValueError for anything else."""
     content = optional_text(event, key)
@@ -364,13 +358,9 @@ def operator_tree(plan: Any, depth: int = 0) -> str:
     if not isinstance(children, list):
         raise ValueError("sparkPlanInfo is not a plan of nodes with names")
     inner = ", ".join(operator_tree(child, depth + 1) for child in children)
-    name = _operator(plan["nodeName"])
+    words = WORD.findall(plan["nodeName"]) or ["unnamed"]
+    name = " ".join(words[: 2 if words[0] in WITH_A_KIND else 1])
     return inner if name in NO_OPERATORS else f"{name}({inner})"
-
-
-def count_operators(tree: str) -> Counter[str]:
-    """How often each operator stands in a tree."""
-    return Counter(re.findall(r"([^(),]+?)\(", tree.replace(", ", ",")))
 
 
 def signature(trees: set[str]) -> str | None:
@@ -380,13 +370,6 @@ def signature(trees: set[str]) -> str | None:
     if not trees:
         return None
     return hashlib.sha256("\n".join(sorted(trees)).encode()).hexdigest()[:16]
-
-
-def _operator(node_name: str) -> str:
-    words = WORD.findall(node_name)
-    if not words:
-        return "unnamed"
-    return " ".join(words[:2]) if words[0] in WITH_A_KIND else str(words[0])
 
 
 def _thinned(steps: list[Step]) -> list[Step]:

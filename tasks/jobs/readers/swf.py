@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -241,7 +240,9 @@ def find_shape(path: str, jobs: Sequence[Placed]) -> Shape:
 def parse_jobs(jobs: Sequence[Placed], shape: Shape) -> tuple[Any, Any, pd.DataFrame]:
     """Line numbers, numbers (n_jobs, 18) with NaN for what is missing, and the lines that were refused."""
     good, bad = list[Placed](), list[tuple[int, str, str]]()
-    is_plain = _plain_line(shape).fullmatch
+    more = r"(?:[ \t].*)?" if shape.has_more else r"[ \t]*"
+    # a line in which nothing is wrong; lines that it does not match are looked at more closely
+    is_plain = re.compile(rf"[ \t]*+{PLAIN_NUMBER}(?:[ \t]++{PLAIN_NUMBER}){{{shape.n_fields - 1}}}{more}").fullmatch
     for place, line in jobs:
         if is_plain(line):
             good.append((place, line))
@@ -255,13 +256,6 @@ def parse_jobs(jobs: Sequence[Placed], shape: Shape) -> tuple[Any, Any, pd.DataF
         values[:, known] = np.loadtxt([line for _, line in good], comments=None, usecols=known, ndmin=2)
     values[values == MISSING] = np.nan
     return np.array([place for place, _ in good], dtype="int64"), values, refused_rows(bad)
-
-
-@lru_cache(maxsize=N_FIELDS * 2)
-def _plain_line(shape: Shape) -> re.Pattern[str]:
-    """A line in which nothing is wrong; lines that it does not match are looked at more closely."""
-    more = r"(?:[ \t].*)?" if shape.has_more else r"[ \t]*"
-    return re.compile(rf"[ \t]*+{PLAIN_NUMBER}(?:[ \t]++{PLAIN_NUMBER}){{{shape.n_fields - 1}}}{more}")
 
 
 def _fault(words: list[str], shape: Shape) -> str:

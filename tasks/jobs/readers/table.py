@@ -95,7 +95,7 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 7  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months, HTCondor's time on hold
+    version: int = 8  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months; 8: begin_ms, LSF
     title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -106,7 +106,9 @@ class TableReader:
             return True
         if head.startswith(JSON_MARKS):
             names = keys_of(head)
-            if any(_is_export(_keys_of_export(system), names) for system in SYSTEMS):
+            # of nested names only the last part is known in the beginning of a JSON text
+            last = ([[key.rpartition(".")[2] for key in has.split("|")] for has in system.has] for system in SYSTEMS)
+            if any(all(any(key in names for key in keys) for keys in has) for has in last):
                 return True
         else:
             names, _ = split_header(head.partition(b"\n")[0].decode("utf-8", "replace"), FLAT_COLUMNS)
@@ -187,7 +189,11 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
     _check_renamed(path, names, params.columns, known)
     texts = {name: distinct_texts(sample[name])[:TEXTS_SEEN] for name in names if names.count(name) == 1}
     system = None if params.columns else next((export for export in SYSTEMS if _is_export(export, names)), None)
-    columns = _of_system(system, names) if system else _by_name(sample, names, texts, params, known)
+    if system:
+        specs = {ours: meaning_of(spec, names, system.units.get(ours, "")) for ours, spec in system.columns.items()}
+        columns = {ours: meaning for ours, meaning in specs.items() if meaning}
+    else:
+        columns = _by_name(sample, names, texts, params, known)
     features = _features(path, names, params.features, [name for column in columns.values() for name in column.theirs])
     if list(params.features) == [ALL]:
         features = [name for name in features if is_feature(sample.schema.field(name).type)]
@@ -211,16 +217,6 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
 
 def _is_export(system: System, names: Collection[str]) -> bool:
     return all(any(name in names for name in has.split("|")) for has in system.has)
-
-
-def _keys_of_export(system: System) -> System:
-    """The same where only the last part of nested names is known, as from keys in the beginning of a JSON text."""
-    return replace(system, has=tuple("|".join(key.rpartition(".")[2] for key in has.split("|")) for has in system.has))
-
-
-def _of_system(system: System, names: Sequence[str]) -> dict[str, Meaning]:
-    specs = {ours: meaning_of(spec, names, system.units.get(ours, "")) for ours, spec in system.columns.items()}
-    return {ours: meaning for ours, meaning in specs.items() if meaning}
 
 
 def _by_name(
@@ -274,7 +270,7 @@ def _dimension(ours: str) -> Dimension | None:
 
 def _candidates(ours: str, names: Sequence[str], taken: Collection[str]) -> Iterator[tuple[str, str]]:
     aliases = (key_of(ours), *ALIASES.get(ours, ()))
-    return named(names, aliases, taken, _dimension(ours))
+    return named(names, aliases, taken, "s" if ours in TIME_COLUMNS else _dimension(ours))  # begin_ms: since 1970
 
 
 def _is_unique(column: pa.ChunkedArray) -> bool:
@@ -292,6 +288,9 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         has_codes = is_exit_code(name)
         n_known = sum(_status(value, params, has_codes=has_codes) is not None for value in values)
         return 2 * n_known >= len(values) > 0 or (has_codes and pa.types.is_integer(kind))
+    if _is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
+        is_bad = utc_times(_plain(sample[name]), "UTC")[1]
+        return 2 * int(is_bad.sum()) <= len(is_bad)
     if not is_text(kind) or ours not in (*TIME_COLUMNS, *NUMBER_COLUMNS):
         return True
     if ours in TIME_COLUMNS:
@@ -413,7 +412,7 @@ def _lines(
     if job:
         lines.append(f"no column names a job: all runs are of one job, {job}")
     if "run_id" not in columns:
-        lines.append("no column has an id of its own for each run: runs are called after name and start")
+        lines.append("no column is known as the id of a run (--map run_id=THEIRS): named after name and start")
     if status := columns.get("status"):
         has_codes = any(map(is_exit_code, status.theirs))
         words = [str(word) for word in pc.unique(trimmed(merged(sample, status))).to_pylist() if word is not None]

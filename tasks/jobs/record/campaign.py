@@ -154,7 +154,8 @@ class Session:
             self._due["sample"] = now + SAMPLE_S
         if now >= self._due["monitor"]:
             grouped_s = self.cluster.used_s()  # control groups count what is not foreign work
-            own_pids = [*self.pool.pids, *self.cluster.load_pids] if grouped_s is None else []
+            stressors = [pid for state in self.cluster.skus.values() for pid in state.load.pids]
+            own_pids = [*self.pool.pids, *stressors] if grouped_s is None else []
             self.monitor.sample(own_pids, grouped_s or 0.0)
             self._due["monitor"] = now + MONITOR_S
 

@@ -210,11 +210,6 @@ class MiniatureCluster:
         """CPU seconds of all workers and all load; None without control groups."""
         return self.main.usage_s() if self.main else None
 
-    @property
-    def load_pids(self) -> list[int]:
-        """Process ids of all stressors."""
-        return [pid for state in self.skus.values() for pid in state.load.pids]
-
     def slots(self) -> dict[str, ControlGroup | None]:
         """Name and control group of every slot."""
         made: dict[str, ControlGroup | None] = {PLANNER: self.main.child(PLANNER) if self.main else None}
@@ -349,13 +344,10 @@ class Monitor:
         }
 
 
-def _stress_version() -> str:
-    if not shutil.which("stress-ng"):
-        return "not installed"
-    words = subprocess.run(["stress-ng", "--version"], capture_output=True, text=True, check=False).stdout.split()
-    return next((word for word in words if word[:1].isdigit()), UNKNOWN)
-
-
 def versions() -> dict[str, str]:
     """The versions of what shaped the recording."""
-    return {"duckdb": version("duckdb"), "stress_ng": _stress_version()}
+    stress_ng = "not installed"
+    if shutil.which("stress-ng"):
+        said = subprocess.run(["stress-ng", "--version"], capture_output=True, text=True, check=False).stdout
+        stress_ng = next((word for word in said.split() if word[:1].isdigit()), UNKNOWN)
+    return {"duckdb": version("duckdb"), "stress_ng": stress_ng}

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from functools import cached_property
+from operator import itemgetter
 from typing import Literal, TypeVar
 from uuid import UUID
 
@@ -163,24 +163,18 @@ def _bursts(days: float, rng: np.random.Generator) -> Iterator[float]:
         at += float(rng.exponential(1 / BURSTS_A_DAY))
 
 
-def _poisson(days: float, rng: np.random.Generator) -> Iterator[float]:
-    at = float(rng.exponential(1 / AD_HOC_A_DAY))
-    while at < days:
-        yield at
-        at += float(rng.exponential(1 / AD_HOC_A_DAY))
-
-
-def _regular(job: PlannedJob, days: float, rng: np.random.Generator) -> Iterator[float]:
-    gap = 1 / RUNS_A_DAY[job.schedule]
-    first = (job.hour / HOURS) % gap
-    for step in range(int(days / gap)):
-        yield first + step * gap + float(rng.exponential(JITTER_DAYS))
-
-
 def submit_days(job: PlannedJob, first_day: int, days: int, rng: np.random.Generator) -> list[float]:
     """Times of submission from first_day on, in days since the campaign's start, in order."""
-    kinds = {"bursty": _bursts, "ad_hoc": _poisson}
-    times = kinds[job.schedule](days, rng) if job.schedule in kinds else _regular(job, days, rng)
+    if job.schedule == "bursty":
+        times = list(_bursts(days, rng))
+    elif job.schedule == "ad_hoc":
+        times = [float(rng.exponential(1 / AD_HOC_A_DAY))]
+        while times[-1] < days:
+            times.append(times[-1] + float(rng.exponential(1 / AD_HOC_A_DAY)))
+    else:
+        gap = 1 / RUNS_A_DAY[job.schedule]
+        starts = [(job.hour / HOURS) % gap + step * gap for step in range(int(days / gap))]
+        times = [at + float(rng.exponential(JITTER_DAYS)) for at in starts]
     return sorted(first_day + at for at in times if at < days)
 
 
@@ -241,11 +235,6 @@ def _filled(sql: str, values: dict[str, int | str]) -> str:
     return " ".join(sql.format(**values, input="{input}", out="{out}", partials="{partials}").split())
 
 
-def _tokens(job: PlannedJob, rng: np.random.Generator) -> int:
-    tokens = job.tokens * (int(rng.integers(1, 1 + MOST_TIMES)) if job.has_varying_tokens else 1)
-    return min(MOST_TOKENS, tokens)
-
-
 def usual_tokens(job: PlannedJob) -> float:
     """Tokens that a run of the job requests, in the mean of all its runs."""
     times = range(1, 1 + MOST_TIMES) if job.has_varying_tokens else (1,)
@@ -270,16 +259,18 @@ def _runs_of(index: int, job: PlannedJob, params: Campaign) -> Iterator[PlannedR
             counter += 1
             parts = draw_parts(job, at, at / total, rng)
             values = {key: draw(options, rng) for key, options in job.template.parameters.items()}
+            name = submitted_name(job.name, job.name_style, counter, at, data_set.path(parts[0]), rng)
+            tokens = job.tokens * (int(rng.integers(1, 1 + MOST_TIMES)) if job.has_varying_tokens else 1)
             yield PlannedRun(
                 run_id=f"{params.seed}-{index:03d}-{counter:05d}",
                 period=period.name,
                 job=job,
                 submit_s=at * params.day_s,
-                name=submitted_name(job.name, job.name_style, counter, at, data_set.path(parts[0]), rng),
+                name=name,
                 sql=_filled(job.template.sql, values),
                 merge=_filled(job.template.merge, values),
                 parts=parts,
-                tokens=_tokens(job, rng),
+                tokens=min(MOST_TOKENS, tokens),
                 takes_spare=job.takes_spare,
                 skus=_offered(job, names, rng),
                 is_cold=bool(rng.random() < job.cold_share),
@@ -294,41 +285,24 @@ def planned_runs(params: Campaign) -> list[PlannedRun]:
 
 
 @dataclass(frozen=True)
-class LoadPhase:
-    """A stretch with one level of background load on one SKU; start_s in seconds."""
-
-    start_s: float
-    sku: str
-    level: LoadLevel
-
-
-@dataclass(frozen=True)
 class LoadPlan:
-    """Phases that change with real time and begin anew after span_s; then, by the schedule's clock, a steady level.
+    """phases: by SKU the starts in seconds, from 0 on, and the level of background load from each to the next.
 
-    Real time, because the schedule stands still while too many runs wait: a heavy phase that waited with it would
-    prolong itself. Every SKU has a phase from 0 on."""
+    They change with real time and begin anew after span_s; then, by the schedule's clock, comes a steady level. Real
+    time, because the schedule stands still while too many runs wait: a heavy phase that waited with it would prolong
+    itself."""
 
-    phases: tuple[LoadPhase, ...]
+    phases: Mapping[str, Sequence[tuple[float, LoadLevel]]]
     span_s: float
     steady: LoadLevel | None = None
     steady_from_s: float = float("inf")
 
-    @cached_property
-    def _by_sku(self) -> dict[str, tuple[list[float], list[LoadLevel]]]:
-        by_sku: dict[str, tuple[list[float], list[LoadLevel]]] = {}
-        for phase in sorted(self.phases, key=lambda phase: phase.start_s):
-            starts, levels = by_sku.setdefault(phase.sku, ([], []))
-            starts.append(phase.start_s)
-            levels.append(phase.level)
-        return by_sku
-
     def levels(self, real_s: float, schedule_s: float) -> dict[str, LoadLevel]:
         """The level of each SKU, real_s seconds after the start, when the schedule is at schedule_s seconds."""
         if self.steady is not None and schedule_s >= self.steady_from_s:
-            return dict.fromkeys(self._by_sku, self.steady)
+            return dict.fromkeys(self.phases, self.steady)
         at = real_s % self.span_s
-        return {sku: levels[bisect_right(starts, at) - 1] for sku, (starts, levels) in self._by_sku.items()}
+        return {sku: of_sku[bisect_right(of_sku, at, key=itemgetter(0)) - 1][1] for sku, of_sku in self.phases.items()}
 
 
 @dataclass(frozen=True)
@@ -395,18 +369,18 @@ def make_plan(params: Campaign) -> Plan:
     changing = sorted(_again(repeated, kinds, ends_s, len(kinds) * gap_s, params), key=lambda run: run.submit_s)
     steady_s = max((run.submit_s for run in changing), default=ends_s) + APART_S[1]
     steady = list(_again(repeated, ("steady_load",), steady_s, gap_s, params))
-    changing_load = load_phases(params, steady_s)
-    load = LoadPlan(changing_load, steady_s, STEADY_LEVEL if steady else None, steady_s)
+    load = LoadPlan(load_phases(params, steady_s), steady_s, STEADY_LEVEL if steady else None, steady_s)
     return Plan((*runs, *changing, *steady), load)
 
 
-def load_phases(params: Campaign, seconds: float) -> tuple[LoadPhase, ...]:
-    """Levels of background load for each SKU, each with phases of its own, from 0 to `seconds`."""
-    phases: list[LoadPhase] = []
+def load_phases(params: Campaign, seconds: float) -> dict[str, list[tuple[float, LoadLevel]]]:
+    """Levels of background load of each SKU, from 0 to `seconds`: phases as LoadPlan has them."""
+    phases: dict[str, list[tuple[float, LoadLevel]]] = {}
     ladder: Sequence[LoadLevel] = params.load_ladder
     for place, sku in enumerate(params.skus):
         rng, at = np.random.default_rng([params.seed, LOAD_STREAM, place]), 0.0
+        phases[sku.name] = []
         while at < seconds:
-            phases.append(LoadPhase(at, sku.name, ladder[int(rng.integers(len(ladder)))]))
+            phases[sku.name].append((at, ladder[int(rng.integers(len(ladder)))]))
             at += float(rng.exponential(params.load_phase_s))
-    return tuple(sorted(phases, key=lambda phase: phase.start_s))
+    return phases

@@ -127,7 +127,7 @@ def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
     path = [(done, _measured(done)) for done in _longest_path(job)] if job.done and not job.error else []
     times = [_times(done, job, skus[done.work.sku], measured) for done, measured in path if measured is not None]
     if not times or runtime_s <= 0:
-        return recorded_cause(None)
+        return "not_measured"
     run = job.submission.run
     parts_ratio, tokens_ratio = run.parts[1] / usual_parts(run.job), run.tokens / usual_tokens(run.job)
     return recorded_cause(cause_shares(times, runtime_s, parts_ratio=parts_ratio, tokens_ratio=tokens_ratio))
@@ -220,10 +220,8 @@ def cause_shares(
     return {cause: seconds / runtime_s for cause, seconds in shares.items()}
 
 
-def recorded_cause(shares: Mapping[Cause, float] | None) -> Cause:
+def recorded_cause(shares: Mapping[Cause, float]) -> Cause:
     """The cause with the largest share, if that is half of the run or more; `none` otherwise."""
-    if shares is None:
-        return "not_measured"
     largest = max(shares, key=lambda cause: shares[cause])
     return largest if shares[largest] >= FLOOR else "none"
 
@@ -269,8 +267,11 @@ class RunLedger:
     all are in parts. Raises BadSetting if the folder holds another campaign, BadInput if a part cannot be read."""
 
     def __init__(self, folder: Path, params: Campaign, plan: Plan) -> None:
+        def kind_of(table: pa.Table, _: Record) -> str:
+            return KINDS[table["what_if"][0].as_py() is not None]
+
         self.record: Record = {"params": deciding(params, UNIMPORTANT), "plan": plan.digest()}
-        self.parts = Parts(folder, KINDS, kind_of=_kind_of, every_s=params.part_minutes * 60, most_waiting=MOST_WAITING)
+        self.parts = Parts(folder, KINDS, kind_of=kind_of, every_s=params.part_minutes * 60, most_waiting=MOST_WAITING)
         self.finished: set[str] = set()
         for path, table, record in self.parts.recorded():
             check_same(path, record, params, UNIMPORTANT, plan.digest())
@@ -301,10 +302,6 @@ class RunLedger:
             self._rows.popleft()  # only now: what could not be written is tried again
         if is_last:
             self.parts.close()
-
-
-def _kind_of(table: pa.Table, _: Record) -> str:
-    return KINDS[table["what_if"][0].as_py() is not None]
 
 
 def part_paths(folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -192,8 +193,8 @@ def next_run(*, expected_s: float, of_those_s: float) -> RunReasons:
     runtime = Explanation("factor", math.log(of_those_s), math.log(expected_s), (), 0.0)
     return RunReasons(
         source="log", model_id="m", run_id=None, group_key="nightly", submitted_at=pd.Timestamp(0), runtime_s=None,
-        usual_s=100.0, expected_s=expected_s, n_usual=5, n_conditions=5, runtime=runtime, variation=None, chance=None,
-        k=0,
+        usual_s=100.0, expected_s=expected_s, n_usual=5, last_s=100.0, n_longer=2,
+        n_conditions=5, runtime=runtime, variation=None, chance=None, k=0,
     )  # fmt: skip
 
 
@@ -208,6 +209,10 @@ def test_the_answer_is_the_first_line_and_speaks_of_a_factor_only_where_there_is
     told = " ".join(capsys.readouterr().out.split())  # as wide as the terminal is
     assert "expected to take 16.7 min, 10 times the usual 100 s; why: the 5 runs of the job count little" in told
     assert "of those 5 runs 15 min was expected, too: others count more" in told
+    changed = replace(next_run(expected_s=1000.0, of_those_s=900.0), n_usual=20, n_longer=20, last_s=900.0)
+    jobs_answers.show_reasons(changed)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "why: its last 20 runs took 15 min, in the median" in told and "others count more" not in told
 
 
 def test_json_has_every_figure(whorl: Whorl, trained_log: Warehouse, longest: str) -> None:

@@ -101,7 +101,7 @@ def test_only_held_out_runs_of_the_log_are_asked_about(ground, trained):
 
 def test_without_spare_tokens_runs_take_as_much_longer_as_was_measured(ground):
     found = ask(ground, scenario="no_spare")
-    score = found.measured.comparison.score
+    score = found.measured.score
     assert (score.n, score.n_groups) == (N_PAIRS, N_JOBS)
     assert score.mean_measured == pytest.approx(NO_SPARE, abs=0.1)
     assert score.mean_predicted == pytest.approx(NO_SPARE, abs=0.25)  # a few small trees learn it in part
@@ -113,7 +113,7 @@ def test_without_spare_tokens_runs_take_as_much_longer_as_was_measured(ground):
 
 def test_moving_all_vertices_helps_though_the_model_knows_only_where_earlier_runs_worked(ground):
     found = ask(ground, scenario="newest_sku")
-    score = found.measured.comparison.score
+    score = found.measured.score
     assert score.mean_measured == pytest.approx(0.6 * ALL_FAST, abs=0.1)
     assert score.mean_predicted == pytest.approx(0.6 * ALL_FAST, abs=0.15)
     assert score.directions.share > 0.8
@@ -123,7 +123,7 @@ def test_moving_all_vertices_helps_though_the_model_knows_only_where_earlier_run
 def test_the_same_change_in_other_words_is_measured_by_the_same_pairs(ground):
     free = ask(ground, sets=["spare_multiplier=0"])
     assert recorded_as(free.scenario) == "no_spare"
-    assert free.measured.comparison.score == ask(ground, scenario="no_spare").measured.comparison.score
+    assert free.measured.score == ask(ground, scenario="no_spare").measured.score
 
 
 def test_a_change_that_was_never_made_says_so(ground):
@@ -144,7 +144,7 @@ def test_of_one_job_the_next_run_is_asked_under_the_conditions_of_its_last_runs(
     assert ground.subjects.runs["group_key"].unique().tolist() == ["job-3"]
     assert (ground.subjects.runs["submitted_at"] > ground.past["ended_at"].max()).all()
     found = ask(ground, scenario="no_spare")
-    assert found.measured.comparison.score.n_groups == 1
+    assert found.measured.score.n_groups == 1
     assert not any("do not bear it out" in line for line in found.claims.cannot)  # one job is no evidence against it
     with pytest.raises(NotFound, match=r"^job 'job-99': no finished run with a runtime"):
         make_ground(trained, runs, job="job-99")
@@ -190,7 +190,7 @@ def test_an_answer_is_written_whole_and_twice_changes_nothing(ground, job_log):
     )
     assert list(pairs["scenario"]) == ["no_spare", "spare_multiplier=1"]
     assert list(pairs["n_pairs"].fillna(0)) == [N_PAIRS, 0]
-    assert pairs["right_share"].iloc[0] == named.measured.comparison.score.directions.share
+    assert pairs["right_share"].iloc[0] == named.measured.score.directions.share
     of_cannot = claims[(claims["scenario"] == "no_spare") & (claims["about"] == "cannot")].sort_values("place")
     assert list(of_cannot["claim"]) == list(named.claims.cannot)
     assert "only, if at all" in pairs["reason"].iloc[1]

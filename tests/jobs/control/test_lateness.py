@@ -13,6 +13,7 @@ from tasks.jobs.control.scenarios import named_scenario
 from tasks.jobs.explain.reasons import Explanation, FamilyReason, explain_next_of
 from tasks.jobs.params import WhatIfParams
 from tasks.jobs.predict.predicting import read_predictions
+from tasks.warehouse.connection import fetch
 
 
 def next_runs(**more):
@@ -101,10 +102,21 @@ def test_the_reason_is_the_first_of_explain_that_makes_it_longer_or_its_job_more
 
 def test_a_job_of_few_runs_that_others_outweigh_is_told_so(loaded):
     found = explain_next_of(loaded, "log", read_predictions(loaded, "log")["group_key"].iloc[0])
-    few = replace(found, n_usual=4, usual_s=3.5, expected_s=1000.0)
+    few = replace(found, n_usual=4, n_longer=2, usual_s=3.5, expected_s=1000.0)
     assert without_reason(few).startswith("the 4 runs of the job count little")
-    nothing = without_reason(replace(few, n_usual=20))
+    nothing = without_reason(replace(few, n_usual=20, n_longer=13))
     assert nothing.startswith("no single cause") and nothing == without_reason(replace(few, expected_s=4.0))
+
+
+def test_a_job_whose_last_runs_took_longer_than_those_before_is_told_so(loaded):
+    found = explain_next_of(loaded, "log", "job-0")
+    runs = fetch(loaded, "SELECT runtime_s FROM jobs.runs WHERE group_key = 'job-0' ORDER BY submitted_at")["runtime_s"]
+    last = runs.tail(found.n_usual)
+    assert (found.last_s, found.n_longer) == (pytest.approx(last.median()), (last > found.usual_s).sum())
+    changed = replace(found, n_longer=16, expected_s=2 * found.usual_s)
+    assert without_reason(changed).startswith("its last 20 runs took ")
+    for luck in ({"n_longer": 15}, {"expected_s": found.usual_s}):  # 15 of 20 are no surprise
+        assert without_reason(replace(changed, **luck)).startswith("no single cause")
 
 
 def test_rows_beyond_the_first_keep_their_place_and_have_chance_and_cost_alone(loaded, answered):

@@ -302,9 +302,9 @@ def test_evidence_worked_out_by_hand(varied):
     classifier = replace(trained.classifiers["ratio"], evidence=(("one", "two"),), evidence_powers=(0.5, 2.0))
     features = trained.features(varied.runs.tail(3), varied.runs).assign(one=[0.5, 0.9, 0.0], two=[0.5, 0.1, 1.0])
     parts = shape_parts(classifier, features)
-    one = parts.to_score(0)[:, parts.features.index("one")]
+    one = parts.added[:, parts.features.index("one"), 0]
     assert one == pytest.approx([0.0, 2 * np.log(1.8), 2 * np.log(2e-4)])  # never less than 1e-4
-    assert parts.to_score(1)[:, parts.features.index("one")].tolist() == [0.0, 0.0, 0.0]
+    assert parts.added[:, parts.features.index("one"), 1].tolist() == [0.0, 0.0, 0.0]
     assert softmax(parts.raw, axis=1) == pytest.approx(classifier.predict_proba(features), abs=1e-9)
 
 

@@ -66,13 +66,12 @@ def tens():
     return Empirical(gather_history(np.arange(10.0, 101.0, 10.0), np.zeros(10, dtype=int)), np.zeros(1, dtype=int))
 
 
-def test_the_three_chances_are_those_worked_out_by_hand():
+def test_the_chance_to_go_on_is_the_one_worked_out_by_hand():
     outcomes, features = by_hand(completes=0.8, reaches=0.18)
     # 0.8 * 0.1 of those that complete reach 95 s, so 0.1 of the 0.2 that are stopped: half of them, the others at 50 s
-    states = outcomes.at(features, tens(), [[9.0, 50.0, 95.0, 100.0]])
-    assert states.completed == pytest.approx(np.array([[0.0, 0.4, 0.72, 0.8]]))
-    assert states.stopped == pytest.approx(np.array([[0.0, 0.1, 0.1, 0.2]]))
-    assert states.running == pytest.approx(np.array([[1.0, 0.5, 0.18, 0.0]]))
+    # completed by 9, 50, 95, 100 s: 0, 0.4, 0.72, 0.8; stopped by then: 0, 0.1, 0.1, 0.2
+    goes_on = outcomes.goes_on(features, tens(), [[9.0, 50.0, 95.0, 100.0]])
+    assert goes_on == pytest.approx(np.array([[1.0, 0.5, 0.18, 0.0]]))
 
 
 def test_how_a_run_ends_sooner_or_later_is_worked_out_by_hand():
@@ -84,18 +83,15 @@ def test_how_a_run_ends_sooner_or_later_is_worked_out_by_hand():
 
 
 @pytest.mark.parametrize(("completes", "reaches"), [(0.8, 0.01), (0.8, 0.99), (1.0, 0.5), (0.0, 0.5), (0.0, 0.0)])
-def test_chances_sum_to_one_and_only_the_running_fall(completes, reaches):
+def test_the_chance_to_go_on_falls_from_one_to_none(completes, reaches):
     outcomes, features = by_hand(completes, reaches)
-    states = outcomes.at(features, tens(), np.linspace(0, 300, 61)[None, :])
-    assert states.completed + states.stopped + states.running == pytest.approx(np.ones((1, 61)))
-    assert (np.diff(states.completed) >= 0).all() and (np.diff(states.stopped) >= 0).all()
-    assert states.running.min() >= -1e-12 and states.running[0, -1] == pytest.approx(0)
+    goes_on = outcomes.goes_on(features, tens(), np.linspace(0, 300, 61)[None, :])[0]
+    assert goes_on[0] == 1 and (np.diff(goes_on) <= 1e-12).all() and goes_on[-1] == pytest.approx(0)
 
 
 def test_a_run_without_a_limit_has_no_answer():
     outcomes, features = by_hand(0.8, 0.1)
-    states = outcomes.at(features.assign(requested_runtime_s=np.nan), tens(), [50.0])
-    assert np.isnan([states.completed, states.stopped, states.running]).all()
+    assert np.isnan(outcomes.goes_on(features.assign(requested_runtime_s=np.nan), tens(), [50.0])).all()
     assert np.isnan(outcomes.reaches(features.assign(requested_runtime_s=0.0))).all()
 
 
@@ -162,8 +158,8 @@ def test_a_log_of_one_outcome_foretells_it(limited, share, status, chance):
     outcomes = fit_outcomes(features, runs)
     assert outcomes.completes(features)[-1] == pytest.approx(chance, abs=0.02)
     assert outcomes.reaches(features)[-1] == pytest.approx(float(share == 1.0), abs=0.02)
-    states = outcomes.at(features.iloc[[-1]], tens(), [99.0])
-    assert states.running[0] == pytest.approx(float(share == 1.0) + 0.1 * chance, abs=0.02)
+    goes_on = outcomes.goes_on(features.iloc[[-1]], tens(), [99.0])
+    assert goes_on[0] == pytest.approx(float(share == 1.0) + 0.1 * chance, abs=0.02)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
@@ -198,7 +194,7 @@ def test_what_was_saved_predicts_the_same(mixed, tmp_path):
     again = Outcomes.load(tmp_path)
     assert np.array_equal(again.reaches(features), outcomes.reaches(features))
     one = features.iloc[[-1]]
-    assert again.at(one, tens(), [99.0]) == outcomes.at(one, tens(), [99.0])
+    assert again.goes_on(one, tens(), [99.0]) == outcomes.goes_on(one, tens(), [99.0])
     text = (tmp_path / MAIN).read_text()
     (tmp_path / MAIN).write_text(text.replace('"hour",', ""))
     with pytest.raises(BadInput, match="features"):

@@ -41,19 +41,19 @@ def test_where_the_input_decides_the_model_is_better_than_all_others_by_more_tha
     assert set(found.scored) == {"model", "history", "lightgbm", "global"} | BY_SHAPES
     assert found.rows.tolist() == list(range(720, 900))
     assert (prepared.runs["part"].iloc[found.rows] == "D3").all()
-    crps = {name: one.crps.value for name, one in found.scored.items()}
+    crps = {name: one.measures["crps"] for name, one in found.scored.items()}
     assert min(crps, key=crps.get) == "model"
     assert "model" not in found.differences
     assert found.differences["history"].high < 0
     assert found.differences["history"].value == pytest.approx(crps["model"] - crps["history"])
-    assert 0.8 < found.scored["model"].coverage.share < 0.97
+    assert 0.8 < found.scored["model"].measures["coverage90"] < 0.97
 
 
 def test_the_table_has_a_row_for_each_predictor(drawn, params):
     _, found = evaluated(drawn(300), params)
     table = table_of(found).set_index("predictor")
     assert set(table.index) == set(found.scored)
-    assert table.loc["history", "crps"] == found.scored["history"].crps.value
+    assert table.loc["history", "crps"] == found.scored["history"].measures["crps"]
     assert table["coverage90"].between(0, 1).all()
     assert table["unseen_crps"].isna().all()
 
@@ -64,9 +64,8 @@ def test_jobs_never_seen_before_have_a_score_of_their_own(drawn, params):
     runs.loc[new, "group_key"] = ["x", "y", "z"]
     _, found = evaluated(runs, params)
     one = found.scored["model"]
-    assert one.unseen_crps.n == 3
-    assert one.unseen_crps.value == pytest.approx(one.crps_by_run[np.isin(found.rows, new)].mean())
-    assert found.scored["history"].unseen_crps.n == 3
+    assert one.n_unseen == found.scored["history"].n_unseen == 3
+    assert one.unseen_crps == pytest.approx(one.crps_by_run[np.isin(found.rows, new)].mean())
 
 
 def test_of_many_test_runs_an_even_sample_over_time_is_scored(drawn, params):
@@ -126,7 +125,7 @@ def test_jobs_of_0_s_among_others_are_scored_by_all(log_of, params):
 def test_coverage_is_told_by_tenths_of_the_test_in_order_of_time(drawn, params):
     _, found = evaluated(drawn(1100), params)
     one = found.scored["history"]
-    assert len(one.tenths) == 10 and np.mean(one.tenths) == pytest.approx(one.coverage.share)
+    assert len(one.tenths) == 10 and np.mean(one.tenths) == pytest.approx(one.measures["coverage90"])
     assert evaluated(drawn(300), params)[1].scored["model"].tenths == []
 
 

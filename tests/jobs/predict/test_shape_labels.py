@@ -109,22 +109,23 @@ def posterior_by_hand(runtimes_s):
 
 def test_it_is_the_posterior_of_the_earlier_runs_of_the_same_period(log):
     found = known_so_far(log, OF_FIVE, empty_bin_prior=SURE)
-    assert found.n_known.tolist() == [0, 1, 2] * 3
     for first in (0, 3, 6):
         for n in range(3):
             runtimes = log["runtime_s"].iloc[first : first + n]
-            assert found.probabilities[first + n] == pytest.approx(posterior_by_hand(runtimes))
+            assert found[first + n] == pytest.approx(posterior_by_hand(runtimes))
 
 
 def test_a_run_that_goes_on_at_the_submission_is_not_known(log):
     late = log.assign(ended_at=log["ended_at"].where(log.index != 3, log["submitted_at"].iloc[5]))
-    assert known_so_far(late, OF_FIVE, empty_bin_prior=SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 1, 2]
+    found = known_so_far(late, OF_FIVE, empty_bin_prior=SURE)
+    assert found[4] == pytest.approx(posterior_by_hand([]))
+    assert found[5] == pytest.approx(posterior_by_hand(log["runtime_s"].iloc[4:5]))
 
 
 def test_a_run_changes_nothing_for_those_before_it_and_in_other_periods(log):
     other = log.assign(runtime_s=log["runtime_s"].where(log.index != 4, 39.0))
     one, changed = known_so_far(log, OF_FIVE, empty_bin_prior=SURE), known_so_far(other, OF_FIVE, empty_bin_prior=SURE)
-    is_same = (one.probabilities == changed.probabilities).all(axis=1)
+    is_same = (one == changed).all(axis=1)
     assert is_same.tolist() == [True] * 5 + [False] + [True] * 3
 
 
@@ -132,7 +133,9 @@ def test_jobs_do_not_mix_and_a_run_without_a_median_says_nothing(log):
     runs = log.assign(
         group_key=np.where(log.index == 7, "other", "job"), median_s=np.where(log.index == 3, np.nan, 10.0)
     )
-    assert known_so_far(runs, OF_FIVE, empty_bin_prior=SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 1]
+    found, runtimes = known_so_far(runs, OF_FIVE, empty_bin_prior=SURE), log["runtime_s"]
+    for row, known in {4: [], 5: runtimes.iloc[4:5], 7: [], 8: runtimes.iloc[6:7]}.items():
+        assert found[row] == pytest.approx(posterior_by_hand(known))
 
 
 def table_of(counts: dict[str, tuple[int, int]]) -> pd.DataFrame:

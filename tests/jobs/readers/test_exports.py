@@ -462,6 +462,7 @@ EXPORTS = {
     "AWS EMR": Export("emr.json", json.dumps(EMR), {"completed": 1, "failed": 1}, 1, 90, "`Status.Timeline.StartDateTime` as started_at"),
     "GitLab jobs": Export("jobs.json", json.dumps(GITLAB_JOBS), {"completed": 2, "failed": 1, "cancelled": 1, "pending": 1}, 2, 630, "`duration` as runtime_s in seconds"),
     "GitLab pipelines": Export("pipelines.csv", GITLAB_PIPELINES, {"completed": 2, "failed": 1, "running": 1}, 2, 350, "`ref` as name"),
+    "GitHub runs without ids of workflows": Export("runs.json", json.dumps([{name: run[name] for name in run if name != "workflow_id"} for run in GITHUB_RUNS]), {"completed": 2, "failed": 1, "running": 1}, 2, 210, "these are runs of GitHub Actions"),
     "GitHub runs": Export("runs.json", json.dumps({"total_count": 4, "workflow_runs": GITHUB_RUNS}), {"completed": 2, "failed": 1, "running": 1}, 2, 210, "`updated_at` as ended_at"),
     "GitHub jobs": Export("gh.json", json.dumps({"total_count": 3, "jobs": GITHUB_JOBS}, indent=2), {"completed": 1, "timeout": 1, "cancelled": 1}, 3, 100, "`id` as run_id"),
     "Jenkins": Export("builds.json", json.dumps(JENKINS), {"completed": 2, "failed": 1, "cancelled": 1, "running": 1}, 1, 60.0, "`duration` as runtime_s in ms"),

@@ -120,6 +120,16 @@ def test_times_may_be_timestamps_text_or_epoch_seconds(tmp_path: Path, column: p
     assert rows["started_at"].to_list() == [expected]
 
 
+def test_names_of_times_may_end_in_a_unit_where_their_values_are_times(tmp_path: Path) -> None:
+    begun = {"job": ["etl"], "begin_ms": [NOON.value // 10**6], "took_s": [1.5], "queue_time_s": [2]}
+    pq.write_table(pa.table(begun), tmp_path / "log.parquet")
+    (tmp_path / "log.csv").write_text(f"{','.join(begun)}\netl,{NOON.value // 10**6},1.5,2\n")
+    for name in ("log.parquet", "log.csv"):
+        rows, refused = read(tmp_path / name)
+        times = {"started_at": NOON, "submitted_at": NOON - pd.Timedelta(seconds=2), "wait_s": 2.0, "runtime_s": 1.5}
+        assert refused.empty and rows.loc[0, list(times)].to_dict() == times
+
+
 def test_several_spellings_of_time_may_stand_in_one_column(tmp_path: Path) -> None:
     texts = ["1767268800", "2026-01-01T12:00:00Z", "2026-01-01 13:00:00+0100", "2026-01-01T12:00", "nonsense", None]
     rows, refused = of_parquet(tmp_path, started_at=texts, submitted_at=["2026-01-01T11:59:00"] * 6)

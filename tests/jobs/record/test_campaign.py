@@ -26,7 +26,7 @@ from tasks.jobs.record import campaign as module
 from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import PLANNER, Session, planning_order, record_jobs
 from tasks.jobs.record.cluster import BackgroundLoad, MiniatureCluster, SkuState
-from tasks.jobs.record.plan import LoadPhase, LoadPlan, Plan, make_plan
+from tasks.jobs.record.plan import LoadPlan, Plan, make_plan
 from tasks.jobs.record.pool import OrderResult
 from tasks.jobs.record.run_rows import SCHEMA, RunLedger
 from tasks.jobs.record.scheduler import Scheduler
@@ -69,12 +69,12 @@ BEFORE = [
     pytest.param(one, id=name, marks=[pytest.mark.slow] * (name == "hidden")) for name, one in WITHOUT_RIGHTS.items()
 ]
 SKUS = (Sku(name="old", tokens=1), Sku(name="new", tokens=1))
-NO_LOAD = LoadPlan((), 1.0)
+NO_LOAD = LoadPlan({}, 1.0)
 PLAN = PlannerEstimate("ab12", {"SCAN": 1}, 5.0, 9.0)
-CHANGING = (
-    LoadPhase(0.0, "old", "cpu-20"), LoadPhase(0.0, "new", "none"), LoadPhase(50.0, "old", "cpu-80"),
-    LoadPhase(99.0, "old", "disk-30"), LoadPhase(102.0, "new", "memory-50"), LoadPhase(999.0, "new", "cpu-20"),
-)  # fmt: skip
+CHANGING = {
+    "old": [(0.0, "cpu-20"), (50.0, "cpu-80"), (99.0, "disk-30")],
+    "new": [(0.0, "none"), (102.0, "memory-50"), (999.0, "cpu-20")],
+}
 
 
 def _read(folder, kind="runs"):
@@ -477,7 +477,7 @@ def test_load_goes_on_changing_while_the_schedule_stands_still(session_of, runs_
     """A heavy phase that waits for the runs which it holds up would never end."""
     made = session_of({"a": 9.0}, most_waiting=1)
     seen = levels_set(made)
-    load = LoadPlan((LoadPhase(0.0, "old", "cpu-95"), LoadPhase(6.0, "old", "none")), 2000.0)
+    load = LoadPlan({"old": [(0.0, "cpu-95"), (6.0, "none")]}, 2000.0)
     made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), load)
     assert seen == [("old", "cpu-95"), ("old", "none")]
     assert made.pool.when("plan", "e") > 9.0
@@ -486,7 +486,7 @@ def test_load_goes_on_changing_while_the_schedule_stands_still(session_of, runs_
 def test_steady_load_begins_with_its_runs_however_late_they_are(session_of, runs_at, levels_set):
     made = session_of({"a": 9.0}, most_waiting=1)
     seen = levels_set(made)
-    load = LoadPlan((LoadPhase(0.0, "old", "none"),), 2000.0, "cpu-35", 5.0)
+    load = LoadPlan({"old": [(0.0, "none")]}, 2000.0, "cpu-35", 5.0)
     made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), load)
     assert seen == [("old", "none"), ("old", "cpu-35")]
     rows = _rows(made)

@@ -11,7 +11,6 @@ from tasks.jobs.params import Campaign, Period
 from tasks.jobs.record.plan import (
     SCHEDULES,
     STEADY_LEVEL,
-    LoadPhase,
     LoadPlan,
     load_phases,
     make_jobs,
@@ -26,12 +25,7 @@ SMALL = Campaign(seed=3, jobs=40, periods=(Period(name="A", days=3), Period(name
 DAYS, FIRST = 400, 30
 OWN = {"run_id", "submit_s", "what_if", "matched_run_id", "period"}  # each run has its own
 CHANGED = {"no_spare": {"takes_spare"}, "newest_sku": {"skus"}, "steady_load": set()}
-TWO = (
-    LoadPhase(0.0, "old", "none"),
-    LoadPhase(0.0, "new", "cpu-40"),
-    LoadPhase(10.0, "old", "cpu-95"),
-    LoadPhase(30.0, "new", "none"),
-)
+TWO = {"old": [(0.0, "none"), (10.0, "cpu-95")], "new": [(0.0, "cpu-40"), (30.0, "none")]}
 PAIRED = Campaign(
     seed=5, jobs=30, pairs=20, periods=(Period(name="A", days=4), Period(name="B", days=4)), day_s=20, load_phase_s=10
 )
@@ -187,12 +181,11 @@ def test_load_is_the_same_on_every_sku_and_changes_no_more_while_it_is_steady(pa
 
 def test_every_sku_has_a_level_of_load_from_the_first_second_on():
     phases = load_phases(PARAMS, 2000.0)
-    assert {phase.sku for phase in phases if phase.start_s == 0} == {sku.name for sku in PARAMS.skus}
-    assert [phase.start_s for phase in phases] == sorted(phase.start_s for phase in phases)
-    assert phases[-1].start_s < 2000.0
-    assert {phase.level for phase in phases} <= set(PARAMS.load_ladder)
-    levels = {sku.name: [phase.level for phase in phases if phase.sku == sku.name] for sku in PARAMS.skus}
-    assert levels["gen3"] != levels["gen4"]  # each SKU changes by itself
+    assert list(phases) == [sku.name for sku in PARAMS.skus]
+    for starts, levels in (zip(*of_sku, strict=True) for of_sku in phases.values()):
+        assert starts[0] == 0 and list(starts) == sorted(starts) and starts[-1] < 2000.0
+        assert set(levels) <= set(PARAMS.load_ladder)
+    assert phases["gen3"] != phases["gen4"]  # each SKU changes by itself
 
 
 def test_a_level_holds_from_the_start_of_its_phase_to_that_of_the_next_one():

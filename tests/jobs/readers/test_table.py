@@ -220,7 +220,7 @@ ODD_QUOTES = {
 def test_a_line_is_read_alike_beside_good_and_broken_ones(
     tmp_path: Path, neighbour: str, written: str, name: str
 ) -> None:
-    rows, _ = of_csv(tmp_path, f"{HEADER}\n{neighbour}{LINE.replace('etl', written)}\n{LINE}\n")
+    rows, _ = of_csv(tmp_path, f"SEP=,\n{HEADER}\n{neighbour}{LINE.replace('etl', written)}\n{LINE}\n")
     assert rows["name"].to_list() == [name, "etl"]
 
 

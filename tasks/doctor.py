@@ -124,7 +124,7 @@ def check_models(settings: Settings) -> Finding:
 
     purpose, models = "answers of models", settings.warehouse.models
     try:
-        registered = cards(models)
+        registered = cards(models, is_strict=True)
         for card in registered:
             folder_of(models, card.word, card.model_id)
     except WhorlError as error:

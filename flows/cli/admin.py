@@ -11,7 +11,7 @@ import typer
 from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
 from flows.cli.output import as_command, figure, moment, plain, setting, show_facts, show_table
 from tasks.choices import checked_source
-from tasks.quantities import counted, duration
+from tasks.quantities import LEFT_OUT, counted, duration
 from tasks.report.result import Column, Kind, as_text, columns, extra, records
 
 if TYPE_CHECKING:
@@ -326,8 +326,7 @@ def list_models(call: Invocation) -> Output:
 
     folder = call.warehouse.models
     cards = registry.cards(folder)
-    in_use = {key: registry.champion(folder, *key) for key in {(card.word, card.source, card.kind) for card in cards}}
-    champions = {card.model_id for card in in_use.values() if card}
+    champions = {registry.champion_id(folder, card.word, card.source, card.kind) for card in cards}
     rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
     yield {"models": rows}
     if rows:
@@ -339,18 +338,18 @@ def list_models(call: Invocation) -> Output:
 def promote(call: Invocation, model: str, reason: str = "by hand") -> Output:
     """Put a model into use; the one before it can be brought back with rollback.
 
-    model: Id of a model
+    model: Id of a model, or its beginning
     --reason: Why, for those who read the list of champions later"""
-    from tasks.errors import NotFound
     from tasks.warehouse import registry
+    from tasks.warehouse.runs import only_id
 
     warehouse = call.warehouse
-    cards = registry.cards(warehouse.models)
-    word = next((card.word for card in cards if card.model_id == model), None)
-    if word is None:
-        known = ", ".join(card.model_id for card in cards) or "none"
-        raise NotFound(f"model {model!r}: not in {warehouse.models}; there are: {known}")
-    yield from _show_champion(registry.promote(warehouse, word, model, reason).model_dump())
+    words = {card.model_id: card.word for card in registry.cards(warehouse.models)}
+    head, _, tail = model.partition(LEFT_OUT)
+    fitting = sorted((name for name in words if name.startswith(head) and name.endswith(tail)), key=len)
+    none = f"model {model!r}: not in {warehouse.models}; there are: {', '.join(words) or 'none'}"
+    model_id = only_id(fitting, model, none, "model")
+    yield from _show_champion(registry.promote(warehouse, words[model_id], model_id, reason).model_dump())
 
 
 def rollback(call: Invocation, word: str, kind: str, source: str) -> Output:

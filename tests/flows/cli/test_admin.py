@@ -332,7 +332,7 @@ def test_a_model_is_promoted_and_rolled_back(whorl: Whorl, models: Warehouse) ->
     first, second = (line.split() for line in whorl("models", "list").out.splitlines()[1:])
     assert first[:5] == ["shapes-1", "jobs", "log", "shapes", "yes"]
     assert "crps 0.4" in " ".join(second) and "yes" not in second
-    ended = whorl("models", "promote", "shapes-2", "--reason", "better on D3")
+    ended = whorl("models", "promote", "sh…-2", "--reason", "better on D3")  # as a narrow table shows it
     assert ended.out == "shapes of source log is now shapes-2 (better on D3)\n"
     assert in_use(whorl) == ["shapes-2"]
     whorl.done("models", "rollback", "jobs", "shapes", "--source", "log")
@@ -343,6 +343,16 @@ def test_an_unknown_model_names_those_that_there_are(whorl: Whorl, models: Wareh
     ended = whorl("models", "promote", "shapes-9")
     assert ended.code == 4
     assert ended.err.endswith("there are: shapes-1, shapes-2\n")
+    ended = whorl("models", "promote", "shapes")
+    assert (ended.code, "2 models begin so: shapes-1, shapes-2;" in ended.err) == (4, True)
+
+
+def test_a_damaged_card_is_told_and_keeps_no_other_model_from_use(whorl: Whorl, models: Warehouse) -> None:
+    (models.models / "jobs" / "shapes-1" / "model.json").write_text("{")
+    listed = whorl("models", "list")
+    assert (listed.code, "shapes-2" in listed.out) == (0, True)
+    assert "shapes-1/model.json: not a ModelCard" in listed.err
+    assert "is now shapes-2" in whorl.done("models", "promote", "shapes-2").out
 
 
 def test_no_model_at_all_is_a_note(whorl: Whorl, home: Path) -> None:

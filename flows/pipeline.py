@@ -34,7 +34,7 @@ from flows.engine.steps import SameCode, load_each, step
 from tasks.advice import steps as advice_steps
 from tasks.advice.params import MachineGroupParams
 from tasks.choices import DEFAULT_SOURCE
-from tasks.errors import BadInput, NotFound
+from tasks.errors import BadInput, NotFound, quoted
 from tasks.jobs import intake as jobs_intake
 from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import CharacteriseParams, JobsParams
@@ -48,7 +48,7 @@ from tasks.quantities import plain
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
-from tasks.warehouse.sources import data_version
+from tasks.warehouse.sources import SOURCES, data_version, known_sources
 from tasks.workloads import fingerprint_steps
 from tasks.workloads import steps as workload_steps
 from tasks.workloads.params import WorkloadsParams
@@ -56,7 +56,6 @@ from tasks.workloads.params import WorkloadsParams
 logger = logging.getLogger(__name__)
 INBOXES = {"jobs": "inbox", "workloads": "inbox-workloads", "nodes": "inbox-nodes"}
 READ = "SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches"
-SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
 LONG_AGO = DateTime(1970, 1, 1, tzinfo=UTC)
 NodeOutcome = dict[str, Any]
 S = TypeVar("S", bound=Params)
@@ -329,6 +328,12 @@ def whorl_pipeline(params: PipelineParams) -> Pipelined:
     for word in ("jobs", "workloads", "nodes"):
         for source in graph.sources(word) if word in params.words else []:
             getattr(graph, word)(source)
+    if strange := sorted(set(params.sources) - {source for _, source in graph.futures}):
+        there = {source for word in ("jobs", "workloads", "nodes") for source in known_sources(params.warehouse, word)}
+        raise NotFound(
+            f"source {quoted(strange)}: no rows of {', '.join(params.words)}; "
+            f"there are: {quoted(sorted(there)) or 'none'}; fill one with 'whorl {params.words[0]} ingest PATH'"
+        )
     return graph.result()
 
 

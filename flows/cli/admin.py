@@ -215,6 +215,7 @@ RUNS = columns(
 NODES = columns(("node", "node", "name"), ("said", "what it says"))
 
 N_LETTERS = 26
+PIPELINED = ("jobs", "workloads", "nodes", "advice")
 
 
 def pipeline(
@@ -230,9 +231,11 @@ def pipeline(
     Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
 
     --source NAME: Only this source; once for each
-    --word WORD: Only the nodes of this word; once for each
+    --word WORD: Only the nodes of jobs, workloads, nodes or advice; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
     --network/--no-network: Train Perona's network, which makes fingerprints"""
+    if strange := set(word or ()) - set(PIPELINED):
+        raise typer.BadParameter(f"{min(strange)!r} is none of {', '.join(PIPELINED)}", param_hint="--word")
     parameters = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
     outcome = run_flow(call, "whorl-pipeline", **parameters, **({"words": tuple(word)} if word else {}))
     yield outcome

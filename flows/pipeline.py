@@ -403,12 +403,14 @@ class Graph:
         """What all nodes have said, when they are done; shown as an artifact too.
 
         Raises the error of the first node that failed, when the others are done."""
-        states = {name: self._state(future) for name, future in self.futures.items()}
-        lines = {f"{name} {source}": _node_line(future) for (name, source), future in self.futures.items()}
-        rows = [
-            f"| {plain(key)} | {states[name].name} | {plain(lines[key])} |"
-            for name, key in zip(states, lines, strict=True)
-        ]
+        states: dict[str, State[NodeOutcome]] = {}
+        lines = {}
+        for (name, source), future in self.futures.items():
+            future.wait()
+            state = states[f"{name} {source}"] = future.state
+            outcome = future.result() if state.is_completed() else {"said": state.message or state.name}
+            lines[f"{name} {source}"] = str(outcome.get("said") or outcome.get("refused", ""))
+        rows = [f"| {plain(key)} | {states[key].name} | {plain(line)} |" for key, line in lines.items()]
         publish(
             artifact_key("whorl", "-".join(self.params.sources) or "all", "pipeline"),
             "\n".join(["| node | | what it says |", "|---|---|---|", *rows]),
@@ -438,11 +440,6 @@ class Graph:
         with reading(self.warehouse) as connection:
             return data_version(connection, word, source)
 
-    @staticmethod
-    def _state(future: Future) -> State[Any]:
-        future.wait()
-        return future.state
-
 
 def _read_each(
     inputs: StageInputs[Any],
@@ -468,10 +465,3 @@ def _read_each(
 
 def _model(word: str, warehouse: Warehouse, answer: Mapping[str, Any]) -> NodeOutcome:
     return {"model_id": answer["model_id"], "folder": str(folder_of(warehouse.models, word, answer["model_id"]))}
-
-
-def _node_line(future: Future) -> str:
-    if not future.state.is_completed():
-        return str(future.state.message or future.state.name)
-    outcome = future.result()
-    return str(outcome.get("said") or outcome.get("refused", ""))

@@ -57,9 +57,13 @@ class Child:
 
     def last_line(self) -> str:
         """The end of its log, for an error message."""
-        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1][:TAIL_CHARS] if lines else "its log is empty"
+        return last_line(self.log) or "its log is empty"
+
+
+def last_line(log: Path) -> str:
+    """The last line with anything on it; "" without one."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return text.rstrip().rpartition("\n")[2].strip()[:TAIL_CHARS]
 
 
 def start_child(name: str, command: Sequence[str], environment: Mapping[str, str], log: Path) -> Child:
@@ -124,7 +128,11 @@ def end_runs(worker_pid: int, api_url: str, key: str, *, patience_s: float) -> l
             process.kill()
     deadline = time.monotonic() + patience_s
     open_ids = list(by_run)
-    while open_ids := [run_id for run_id in open_ids if not _has_ended(api_url, key, run_id)]:
+    while open_ids := [
+        run_id
+        for run_id in open_ids
+        if (run := _ask(f"{api_url}/flow_runs/{run_id}", key)) is not None and run.get("state_type") not in FINAL
+    ]:
         if time.monotonic() > deadline:
             break
         time.sleep(LOOK_EVERY_S)
@@ -143,11 +151,6 @@ def _runs_of(worker_pid: int) -> dict[str, list[psutil.Process]]:
                 runs.setdefault(run_id or "", []).append(process)
     runs.pop("", None)
     return runs
-
-
-def _has_ended(api_url: str, key: str, run_id: str) -> bool:
-    run = _ask(f"{api_url}/flow_runs/{run_id}", key)
-    return run is None or run.get("state_type") in FINAL
 
 
 def _ask(url: str, key: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
@@ -212,10 +215,10 @@ def running_server(home: Path) -> str | None:
     return server.url if server and is_healthy(server.url) else None
 
 
-def is_healthy(api_url: str, timeout_s: float = HEALTH_TIMEOUT_S) -> bool:
+def is_healthy(api_url: str) -> bool:
     """Whether a Prefect server answers at this address."""
     try:
-        with urllib.request.urlopen(f"{api_url}/health", timeout=timeout_s) as answer:
+        with urllib.request.urlopen(f"{api_url}/health", timeout=HEALTH_TIMEOUT_S) as answer:
             return bool(answer.status == OK and answer.read().strip() == b"true")
     except (urllib.error.URLError, OSError, ValueError):
         return False

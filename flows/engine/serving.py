@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,6 @@ def serving_site(warehouse: Warehouse, key: str, host: str, port: int) -> Iterat
         do_HEAD = do_GET  # noqa: N815
 
         def _metrics(self) -> None:
-
             try:
                 self._answer(HTTPStatus.OK, metrics_text(warehouse), METRICS)
             except WhorlError as error:
@@ -173,7 +173,8 @@ def serve(
             if not stopped.is_set():
                 say("starting the worker")
                 say(f"Prefect: {page} (log in with the line in {key_file(home)}; Ctrl-C stops)")
-                _work(server, url, key, lambda: _start_worker(limit, environment, logs), stopped, say)
+                worker = partial(start_child, "worker", _worker_command(limit), environment, logs / "worker.log")
+                _work(server, url, key, worker, stopped, say)
         finally:
             remove_server_file(home)
             say("stopping the server")
@@ -210,11 +211,10 @@ def _work(
                 worker, started_s = start_worker(), time.monotonic()
     finally:
         say("stopping the worker")
-        _stop_worker(worker, url, key)
-
-
-def _start_worker(limit: int, environment: dict[str, str], logs: Path) -> Child:
-    return start_child("worker", _worker_command(limit), environment, logs / "worker.log")
+        # the runs first, so that their end is written down; one that has begun meanwhile is ended as well
+        while not worker.has_ended and end_runs(worker.process.pid, url, key, patience_s=RUNS_PATIENCE_S):
+            pass
+        stop_child(worker, patience_s=WORKER_PATIENCE_S)
 
 
 def _server_command(host: str, port: int) -> list[str]:
@@ -229,7 +229,6 @@ def _worker_command(limit: int) -> list[str]:
 def _stop_signals() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, for the duration of the block."""
     stopped = threading.Event()
-
     old = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stopped
@@ -248,13 +247,6 @@ def _register(settings: Settings, environment: dict[str, str], log: Path, stoppe
     if done.returncode and not stopped.is_set():
         lines = (done.stdout + done.stderr).strip().splitlines() or ["no message"]
         raise NoPrefectServer(f"the flows could not be registered: {lines[-1]} (log: {log})")
-
-
-def _stop_worker(worker: Child, url: str, key: str) -> None:
-    """End the runs first and let that be written down; a run that has begun meanwhile is ended as well."""
-    while not worker.has_ended and end_runs(worker.process.pid, url, key, patience_s=RUNS_PATIENCE_S):
-        pass
-    stop_child(worker, patience_s=WORKER_PATIENCE_S)
 
 
 MOST_JOBS = 50  # with a series of their own, the likeliest to be late; more would burden a server of metrics

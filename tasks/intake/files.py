@@ -126,10 +126,10 @@ def no_refusals() -> pd.DataFrame:
     return refusals([], [], [])
 
 
-def csv_fields(line: str, delimiter: str = ",", *, strict: bool = False) -> list[str]:
+def csv_fields(line: str, delimiter: str = ",") -> list[str]:
     """The fields of one line of CSV. Raises ValueError for what is none, such as a field over 131,072 characters."""
     try:
-        return next(csv.reader([line], delimiter=delimiter, strict=strict), [])
+        return next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error as error:
         raise ValueError(str(error)) from error
 

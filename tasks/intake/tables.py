@@ -36,6 +36,7 @@ from tasks.intake.files import (
     encodable,
     json_of,
     no_refusals,
+    number_of,
     open_checked,
     open_plain,
     parquet_faults,
@@ -50,8 +51,8 @@ MAGIC = b"PAR1"
 RECORD_KEY = b"whorl.record"  # of the metadata of Parquet: how it was recorded
 QUOTE = b'"'
 JSON_MARKS = (b"{", b"[")
-KEYS = re.compile(rb'"([^"\\]{1,60})"\s*:')
 NO_HEADER = re.compile(rb"\s*(sep=.)?\s*$", re.IGNORECASE)  # blank, or the delimiter as Excel states it
+KEYS = re.compile(rb'"([^"\\]{1,60})"\s*:')
 DOCUMENT_BYTES = 2**30  # of a JSON document: it is held in memory as a whole, unlike one object a line
 BATCH_ROWS = 65_536
 RECORDS = 20_000  # of JSON, in one batch
@@ -237,16 +238,8 @@ def whole_table(path: str, limits: ReadLimits, *, row: str = "row", as_codes: Se
 
 
 def _all_of(path: str, sample: pa.Table) -> None:
-    if all(_is_number(name) for name in sample.column_names):
+    if all(number_of(name) is not None for name in sample.column_names):
         raise BadInput(path, "no header line: the first line holds numbers", "the names of the columns", "add one")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def no_row(path: str, row: str) -> BadInput:

@@ -19,7 +19,7 @@ from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from tasks.errors import BadInput, NotFound
 from tasks.params import Params, first_fault
-from tasks.storage import narrow, private, prove_inside, remove_inside
+from tasks.storage import narrow, private, prove_inside, remove_inside, whole
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import storage_faults
 from tasks.warehouse.place import Warehouse
@@ -231,26 +231,21 @@ def _decide(warehouse: Warehouse, word: str, card: ModelCard, reason: str) -> De
         if made and made[-1].model_id == card.model_id:
             decision = made[-1]  # decided already, perhaps by a process that was killed before it filled the index
         else:
-            _append(file, decision)
+            _drop_half_line(file)
+            with storage_faults(file), file.open("a", encoding="utf-8") as lines:
+                lines.write(decision.model_dump_json() + "\n")
+                lines.flush()
+                os.fsync(lines.fileno())
         with transaction(connection):
             index_models(connection, warehouse.models)
     return decision
 
 
-def _append(file: Path, decision: Decision) -> None:
-    _drop_half_line(file)
-    with storage_faults(file), file.open("a", encoding="utf-8") as lines:
-        lines.write(decision.model_dump_json() + "\n")
-        lines.flush()
-        os.fsync(lines.fileno())
-
-
 def _drop_half_line(file: Path) -> None:
     """A writer killed in the middle of a line leaves no line end; the half line goes."""
     if file.exists() and (text := file.read_bytes()) and not text.endswith(b"\n"):
-        draft = file.with_suffix(".part")
-        draft.write_bytes(text[: text.rfind(b"\n") + 1])
-        draft.replace(file)
+        with whole(file) as draft:
+            draft.write_bytes(text[: text.rfind(b"\n") + 1])
 
 
 def index_models(connection: Connection, models: Path) -> int:

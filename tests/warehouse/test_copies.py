@@ -188,14 +188,12 @@ def test_a_remote_landing_folder_is_backed_up_and_restored(filled, elsewhere, pu
     fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
 
 
-def flip_blocks(file):
-    """Damage every block of a DuckDB file that holds rows."""
+def flip_blocks(file, table="jobs.runs"):
+    """Damage every block of a DuckDB file that holds rows of a table."""
     content = bytearray(file.read_bytes())
     with duckdb.connect(str(file), read_only=True) as connection:
-        blocks = connection.execute(
-            "SELECT DISTINCT block_id FROM pragma_storage_info('jobs.runs') WHERE block_id >= 0"
-        )
-        for (block,) in blocks.fetchall():
+        found = connection.execute(f"SELECT DISTINCT block_id FROM pragma_storage_info('{table}') WHERE block_id >= 0")
+        for (block,) in found.fetchall():
             content[3 * 4096 + block * 262_144 + 1000] ^= 0xFF
     file.write_bytes(content)
 
@@ -580,12 +578,8 @@ def test_where_a_file_system_knows_no_links_the_old_file_is_kept_as_a_copy(lived
 
 @pytest.mark.parametrize(("table", "keeps"), [("jobs.runs", True), ("ops.alarms", False)])
 def test_what_can_be_read_of_a_damaged_warehouse_is_taken_over_and_it_is_kept_beside(lived_in, table, keeps, caplog):
-    before, content = hashes_of_rows(lived_in), bytearray(lived_in.file.read_bytes())
-    with duckdb.connect(str(lived_in.file), read_only=True) as connection:
-        found = connection.execute(f"SELECT DISTINCT block_id FROM pragma_storage_info('{table}') WHERE block_id >= 0")
-        for (block,) in found.fetchall():
-            content[3 * 4096 + block * 262_144 + 1000] ^= 0xFF
-    lived_in.file.write_bytes(content)
+    before = hashes_of_rows(lived_in)
+    flip_blocks(lived_in.file, table)
     with pytest.raises(WarehouseBroken, match="is damaged"):
         hashes_of_rows(lived_in)
     rebuild(lived_in)

@@ -300,8 +300,8 @@ Word = Literal["jobs", "workloads", "nodes", "advice"]
 class PipelineParams(WordsParams):
     """Which part of the graph from files to answers is run."""
 
-    sources: tuple[str, ...] = Field((), description="Sources whose nodes are run; empty: all that have rows")
-    words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words whose nodes are run")
+    sources: tuple[str, ...] = Field((), description="Sources that are answered; empty: all that have rows")
+    words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words that are answered")
     trials: int = Field(
         0,
         ge=0,
@@ -413,7 +413,7 @@ class Graph:
         rows = [f"| {plain(key)} | {states[key].name} | {plain(line)} |" for key, line in lines.items()]
         publish(
             artifact_key("whorl", "-".join(self.params.sources) or "all", "pipeline"),
-            "\n".join(["| node | | what it says |", "|---|---|---|", *rows]),
+            "\n".join(["| part | | what it says |", "|---|---|---|", *rows]),
             "From files to answers",
         )
         for future in self.futures.values():

@@ -212,7 +212,7 @@ RUNS = columns(
     ("started_at", "started (UTC)", moment), ("runtime_s", "took", duration),
     *extra(("data_version", "data version", "name"), ("code_version", "code version", "name")),
 )  # fmt: skip
-NODES = columns(("node", "node", "name"), ("said", "what it says"))
+PARTS = columns(("part", "part", "name"), ("said", "what it says"))  # a node may also be a machine
 
 N_LETTERS = 26
 PIPELINED = ("jobs", "workloads", "nodes", "advice")
@@ -231,7 +231,7 @@ def pipeline(
     Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
 
     --source NAME: Only this source; once for each
-    --word WORD: Only the nodes of jobs, workloads, nodes or advice; once for each
+    --word WORD: Only the part of jobs, workloads, nodes or advice; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
     --network/--no-network: Train Perona's network, which makes fingerprints"""
     if strange := set(word or ()) - set(PIPELINED):
@@ -239,10 +239,9 @@ def pipeline(
     parameters = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
     outcome = run_flow(call, "whorl-pipeline", **parameters, **({"words": tuple(word)} if word else {}))
     yield outcome
-    rows = [{"node": name, "said": line} for name, line in outcome["said"].items()]
-    show_table(rows, NODES)
+    show_table([{"part": name, "said": line} for name, line in outcome["said"].items()], PARTS)
     others = ", the others were as they are" if outcome["n_done"] < outcome["n_nodes"] else ""
-    print(f"\n{counted(outcome['n_done'], 'node')} of {outcome['n_nodes']} done{others}")
+    print(f"\n{outcome['n_done']} of {counted(outcome['n_nodes'], 'part')} done{others}")
 
 
 def list_runs(call: Invocation, top: int = 20) -> Output:

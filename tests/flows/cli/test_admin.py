@@ -359,3 +359,11 @@ def test_no_model_at_all_is_a_note(whorl: Whorl, home: Path) -> None:
     ended = whorl("models", "list")
     assert (ended.code, ended.out) == (0, "")
     assert ended.err == f"{home}/models: no model has been trained yet\n"
+
+
+def test_the_graph_tells_its_parts_which_are_no_machines(whorl: Whorl, flow_finds: Callable[[Any], list[Any]]) -> None:
+    said = {"nodes-answer lab": "3 nodes are ranked", "nodes-page lab": "its page is written"}
+    flow_finds({"n_nodes": 2, "n_done": 1, "said": said})
+    lines = whorl.done("pipeline", "--word", "nodes", "--source", "lab").out.splitlines()
+    assert lines[0].split() == ["part", "what", "it", "says"]
+    assert lines[-1] == "1 of 2 parts done, the others were as they are"

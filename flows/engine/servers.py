@@ -170,7 +170,6 @@ OK = 200
 HEALTH_TIMEOUT_S = 5.0
 USER, KEY_BYTES = "whorl", 32
 KEY = re.compile(USER + r":[\w-]{40,}")
-OTHERS = 0o077  # the rights of everybody but the owner
 
 
 class NoPrefectServer(WhorlError):
@@ -188,14 +187,11 @@ def load_key(home: Path) -> str:
     """The key of this home's servers, `whorl:` and a secret; made on first use, readable by its owner only.
 
     Raises BadSetting if others may read it, or if the file holds no key."""
-    from tasks.storage import make_private_file
+    from tasks.storage import private_content
 
     path = key_file(home)
-    if not path.exists():
-        make_private_file(path, f"{USER}:{secrets.token_urlsafe(KEY_BYTES)}\n".encode())
-    if path.stat().st_mode & OTHERS:
-        raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
-    key = path.read_text(encoding="utf-8", errors="replace").strip()
+    content = private_content(path, lambda: f"{USER}:{secrets.token_urlsafe(KEY_BYTES)}\n".encode())
+    key = content.decode("utf-8", "replace").strip()
     if not KEY.fullmatch(key):
         raise BadSetting(f"{path}: holds no key of a server; expected {USER}:SECRET; delete it to get another one")
     return key

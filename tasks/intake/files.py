@@ -40,6 +40,7 @@ OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK
 BROKEN_STREAM = (EOFError, zlib.error, gzip.BadGzipFile)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
+WEB_PAGES = (b"<!doctype html", b"<html")
 WINDOWS = "cp1252"
 LEAST_WINDOWS = 2  # lines that are not UTF-8; a single one is a fault
 NEWLINE = ord("\n")
@@ -326,8 +327,8 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
     """A UTF-8 text file in blocks of whole lines, at most 4 MiB (or one line) and 100,000 lines each.
 
     CR LF becomes LF. Lines that are not UTF-8, hold a NUL byte or are too long are refused one by one; a text of
-    Windows-1252, as Excel saves it, is read as that, and a warning says so. Raises BadInput for binary content, a text
-    without line feeds, and what open_checked refuses."""
+    Windows-1252, as Excel saves it, is read as that, and a warning says so. Raises BadInput for binary content, a web
+    page, a text without line feeds, and what open_checked refuses."""
     with open_as(path, limits) as stream:
         rest, first, is_start = b"", 1, True
         is_windows: bool | None = None  # until the first lines that are not ASCII
@@ -353,6 +354,8 @@ def _as_text(path: str, start: bytes) -> bytes:
     lines = start[:HEAD_BYTES].rstrip(b"\n").split(b"\n")
     if 2 * sum(b"\x00" in line for line in lines) > len(lines):
         raise BadInput(path, "binary content (NUL bytes)", "a UTF-8 text log", "check that it is the right file")
+    if start.lstrip().lower().startswith(WEB_PAGES):
+        raise BadInput(path, "a web page", "a table or log", "look at it: a server may have sent its log-in page")
     if b"\r" in start and b"\n" not in start:
         raise BadInput(path, "lines end in CR alone", "LF or CR LF", "convert it: tr '\\r' '\\n'")
     return start.removeprefix(UTF8_MARK)

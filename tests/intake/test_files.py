@@ -46,6 +46,11 @@ REFUSED_WHOLE = {
     "zstd": (b"(\xb5/\xfd rest", LIMITS, "packed with zstd"),
     "UTF-16 with half a character": (b"\xff\xfe\x00\xd8\n\x00", LIMITS, "the text in UTF-16 is damaged or cut off"),
     "UTF-16 without a mark": ("a b\n".encode("utf-16-le"), LIMITS, "binary content (NUL bytes)"),
+    "a web page": (
+        b"\n <!DOCTYPE html><html>\n",
+        LIMITS,
+        "a web page; expected a table or log; look at it: a server may",
+    ),
     "CR alone": (b"a\rb\rc\r", LIMITS, "lines end in CR alone; expected LF or CR LF; convert it: tr"),
     "gzip cut off": (gzip.compress(b"a\nb\n" * 9999)[:-30], LIMITS, "the gzip stream is damaged or cut off"),
     "gzip with a wrong byte": (gzip.compress(b"a\n")[:-5] + b"\xff1234", LIMITS, "the gzip stream is damaged"),

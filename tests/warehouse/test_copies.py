@@ -29,6 +29,10 @@ def hashes(warehouse):
     return {one.table: one.hash for one in hash_tables(warehouse)}
 
 
+def hashes_of_rows(warehouse):
+    return {table: hashed for table, hashed in hashes(warehouse).items() if table != "ops.migrations"}
+
+
 def add_model(warehouse, model_id, day):
     card = registry.ModelCard(
         model_id=model_id, word="jobs", source="log", kind="shapes", trained_at=NOON + timedelta(days=day), run_id="r",
@@ -116,9 +120,9 @@ def test_backup_and_restore_elsewhere_give_the_same_hashes(filled, elsewhere, tm
     assert {path.stat().st_mode & 0o077 for path in paths} == {0}  # for their owner alone
     assert registry.champion(elsewhere.models, "jobs", "log", "shapes").model_id == "m1"
     assert (elsewhere.models / "jobs" / "m1" / "weights.bin").read_bytes() == b"m1"
-    before = {k: v for k, v in hashes(elsewhere).items() if k != "ops.migrations"}
+    before = hashes_of_rows(elsewhere)
     rebuild(elsewhere)
-    assert {k: v for k, v in hashes(elsewhere).items() if k != "ops.migrations"} == before
+    assert hashes_of_rows(elsewhere) == before
 
 
 def test_restore_brings_back_the_rows_and_keeps_what_stood_there(filled, put_in, tmp_path, runs_in):
@@ -457,10 +461,6 @@ RUN = RunRecord(
     run_id="r1", flow="jobs-ingest", word="jobs", source="log", status="completed", started_at=NOON, ended_at=NOON,
     parameters={}, figures={},
 )  # fmt: skip
-
-
-def hashes_of_rows(warehouse):
-    return {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
 
 
 @pytest.fixture

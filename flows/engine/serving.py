@@ -289,10 +289,12 @@ def metrics_text(warehouse: Warehouse) -> bytes:
     registry = CollectorRegistry()
     Gauge("whorl_up", "Whether this home has a warehouse", registry=registry).set(int(warehouse.file.exists()))
     if warehouse.file.exists():
-        alarms = Counter("whorl_alarms", "Alarms raised so far", ("word", "source", "kind"), registry=registry)
-        gauges = [(Gauge(name, words, labels, registry=registry), sql) for name, words, labels, sql in GAUGES]
+        metrics: list[tuple[Gauge | Counter, str]] = [
+            *((Gauge(name, words, labels, registry=registry), sql) for name, words, labels, sql in GAUGES),
+            (Counter("whorl_alarms", "Alarms raised so far", ("word", "source", "kind"), registry=registry), ALARMS),
+        ]
         with reading(warehouse) as connection:
-            for metric, sql in (*gauges, (alarms, ALARMS)):
+            for metric, sql in metrics:
                 for *of, value in connection.execute(sql).fetchall():
                     metric.labels(*of).inc(value)
     return bytes(generate_latest(registry))

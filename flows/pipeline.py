@@ -34,7 +34,7 @@ from flows.engine.steps import SameCode, load_each, step
 from tasks.advice import steps as advice_steps
 from tasks.advice.params import MachineGroupParams
 from tasks.choices import DEFAULT_SOURCE
-from tasks.errors import BadInput, NotFound
+from tasks.errors import BadInput, NotFound, quoted
 from tasks.jobs import intake as jobs_intake
 from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import CharacteriseParams, JobsParams
@@ -48,7 +48,7 @@ from tasks.quantities import plain
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
-from tasks.warehouse.sources import data_version
+from tasks.warehouse.sources import SOURCES, data_version, known_sources
 from tasks.workloads import fingerprint_steps
 from tasks.workloads import steps as workload_steps
 from tasks.workloads.params import WorkloadsParams
@@ -56,7 +56,6 @@ from tasks.workloads.params import WorkloadsParams
 logger = logging.getLogger(__name__)
 INBOXES = {"jobs": "inbox", "workloads": "inbox-workloads", "nodes": "inbox-nodes"}
 READ = "SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches"
-SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
 LONG_AGO = DateTime(1970, 1, 1, tzinfo=UTC)
 NodeOutcome = dict[str, Any]
 S = TypeVar("S", bound=Params)
@@ -301,8 +300,8 @@ Word = Literal["jobs", "workloads", "nodes", "advice"]
 class PipelineParams(WordsParams):
     """Which part of the graph from files to answers is run."""
 
-    sources: tuple[str, ...] = Field((), description="Sources whose nodes are run; empty: all that have rows")
-    words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words whose nodes are run")
+    sources: tuple[str, ...] = Field((), description="Sources that are answered; empty: all that have rows")
+    words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words that are answered")
     trials: int = Field(
         0,
         ge=0,
@@ -329,6 +328,12 @@ def whorl_pipeline(params: PipelineParams) -> Pipelined:
     for word in ("jobs", "workloads", "nodes"):
         for source in graph.sources(word) if word in params.words else []:
             getattr(graph, word)(source)
+    if strange := sorted(set(params.sources) - {source for _, source in graph.futures}):
+        there = {source for word in ("jobs", "workloads", "nodes") for source in known_sources(params.warehouse, word)}
+        raise NotFound(
+            f"source {quoted(strange)}: no rows of {', '.join(params.words)}; "
+            f"there are: {quoted(sorted(there)) or 'none'}; fill one with 'whorl {params.words[0]} ingest PATH'"
+        )
     return graph.result()
 
 
@@ -398,15 +403,17 @@ class Graph:
         """What all nodes have said, when they are done; shown as an artifact too.
 
         Raises the error of the first node that failed, when the others are done."""
-        states = {name: self._state(future) for name, future in self.futures.items()}
-        lines = {f"{name} {source}": _node_line(future) for (name, source), future in self.futures.items()}
-        rows = [
-            f"| {plain(key)} | {states[name].name} | {plain(lines[key])} |"
-            for name, key in zip(states, lines, strict=True)
-        ]
+        states: dict[str, State[NodeOutcome]] = {}
+        lines = {}
+        for (name, source), future in self.futures.items():
+            future.wait()
+            state = states[f"{name} {source}"] = future.state
+            outcome = future.result() if state.is_completed() else {"said": state.message or state.name}
+            lines[f"{name} {source}"] = str(outcome.get("said") or outcome.get("refused", ""))
+        rows = [f"| {plain(key)} | {states[key].name} | {plain(line)} |" for key, line in lines.items()]
         publish(
             artifact_key("whorl", "-".join(self.params.sources) or "all", "pipeline"),
-            "\n".join(["| node | | what it says |", "|---|---|---|", *rows]),
+            "\n".join(["| part | | what it says |", "|---|---|---|", *rows]),
             "From files to answers",
         )
         for future in self.futures.values():
@@ -433,11 +440,6 @@ class Graph:
         with reading(self.warehouse) as connection:
             return data_version(connection, word, source)
 
-    @staticmethod
-    def _state(future: Future) -> State[Any]:
-        future.wait()
-        return future.state
-
 
 def _read_each(
     inputs: StageInputs[Any],
@@ -463,10 +465,3 @@ def _read_each(
 
 def _model(word: str, warehouse: Warehouse, answer: Mapping[str, Any]) -> NodeOutcome:
     return {"model_id": answer["model_id"], "folder": str(folder_of(warehouse.models, word, answer["model_id"]))}
-
-
-def _node_line(future: Future) -> str:
-    if not future.state.is_completed():
-        return str(future.state.message or future.state.name)
-    outcome = future.result()
-    return str(outcome.get("said") or outcome.get("refused", ""))

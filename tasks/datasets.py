@@ -146,13 +146,12 @@ DATA_SETS = (
 )
 
 
-def find_data_set(name: str, known: tuple[DataSet, ...] = DATA_SETS) -> DataSet:
+def find_data_set(name: str) -> DataSet:
     """The data set of that name. Raises NotFound, naming those that there are."""
-    data_set = next((entry for entry in known if entry.name == name), None)
-    if data_set is None:
-        names = ", ".join(entry.name for entry in known)
-        raise NotFound(f"data set {name!r}: there is none of that name; there are {names}")
-    return data_set
+    known = {data_set.name: data_set for data_set in DATA_SETS}
+    if name not in known:
+        raise NotFound(f"data set {name!r}: there is none of that name; there are {', '.join(known)}")
+    return known[name]
 
 
 def fetch(data_set: DataSet, folder: Path) -> Path:

@@ -124,7 +124,7 @@ def check_models(settings: Settings) -> Finding:
 
     purpose, models = "answers of models", settings.warehouse.models
     try:
-        registered = cards(models)
+        registered = cards(models, is_strict=True)
         for card in registered:
             folder_of(models, card.word, card.model_id)
     except WhorlError as error:
@@ -148,7 +148,7 @@ def _machine(settings: Settings) -> Iterator[Finding]:
     fix = "" if memory >= wanted else f"lower whorl.memory_mb, which is {wanted:,} now"
     state: State = "ok" if memory >= wanted else "missing"
     yield Finding("machine", "memory", state, f"{memory / 1024:,.1f} GiB free to use", "warehouse", fix)
-    yield Finding("machine", "cores", "ok", str(machine.usable_cores()), "warehouse, recording")
+    yield Finding("machine", "cores", "ok", str(len(os.sched_getaffinity(0))), "warehouse, recording")
     is_root = os.geteuid() == 0
     fix = "" if is_root else "run recorders as root, or in a container of your own"
     user = "root" if is_root else f"user {os.geteuid()}"

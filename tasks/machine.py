@@ -87,11 +87,6 @@ def cpu_model() -> str:
     return named if lines else platform.processor() or "unknown"
 
 
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0))
-
-
 def free_bytes(folder: Path) -> int:
     """Free disk space where the folder is, or will be."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
@@ -461,13 +456,13 @@ def is_ours(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & OTHERS_WRITE
 
 
-def die_with_parent(parent_pid: int, signal_number: signal.Signals = signal.SIGKILL) -> None:
-    """Have the kernel send this process `signal_number` when its parent ends; nothing outside Linux.
+def die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when its parent ends; nothing outside Linux.
 
     So no recorder, however it ends, leaves a process behind."""
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "prctl"):
-        libc.prctl(PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
+        libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent_pid:  # it ended before the request
         os._exit(1)
 

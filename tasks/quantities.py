@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 UNITS_S = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"))
 MISSING = "–"
+LEFT_OUT = "…"  # the middle of a name that a narrow table has no room for
 LONG_FROM = 2  # 90 s rather than 1.5 min: a unit is used for one of it, and from two of it on
 TINY_SHARE = 0.0005
 TINY = 1e-6  # smaller numbers are said to be under it

@@ -11,13 +11,13 @@ import tarfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from tasks.errors import BadInput, WhorlError, reason_of
+from tasks.errors import BadInput, BadSetting, WhorlError, reason_of
 
 CANNOT_OPEN = (
     OSError, ValueError, ImportError, TypeError, LookupError, EOFError, RuntimeError, NotImplementedError,
@@ -183,16 +183,22 @@ def whole(path: Path) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def make_private_file(path: Path, content: bytes) -> None:
-    """Write a whole file that its owner alone may read; one that is there already stays, whoever was faster."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+def private_content(path: Path, new: Callable[[], bytes]) -> bytes:
+    """What stands in a file that its owner alone may read; made whole on first use, whoever is faster.
+
+    Raises BadSetting if others may read it."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        try:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(new())
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):
+                os.link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
+    return path.read_bytes()

@@ -81,40 +81,41 @@ def _ending(command: Callable[[], None], *, is_verbose: bool, as_json: bool = Fa
     """The exit code of the command, after its error was told and its output really written.
 
     as_json: a machine reads on: an error is told as an object too, unless an answer was printed before it."""
-    from flows.cli.output import clean
+    from flows.cli.output import clean, printed, show_json
     from tasks.errors import WhorlError
 
-    code, n_before = 0, _n_printed()
+    code, n_before = 0, printed()
+
+    def tell(message: str, *, is_told: bool = False) -> None:
+        if not is_told:
+            print(f"whorl: {clean(message)}", file=sys.stderr)
+        if as_json and printed() == n_before:
+            show_json({"error": {"message": clean(message), "exit_code": code}})
+
     try:
         try:
             command()
         except SystemExit as ending:
             code = ending.code if isinstance(ending.code, int) else 1
-            usage = getattr(ending.__context__, "format_message", None)  # of click, which has told people already
-            if as_json and usage is not None and _n_printed() == n_before:
-                _show_error(clean(usage()), code)
+            if usage := getattr(ending.__context__, "format_message", None):  # of click, which has told people already
+                tell(usage(), is_told=True)
         except KeyboardInterrupt:
             code = INTERRUPTED
         except WhorlError as error:
-            print(f"whorl: {clean(str(error))}", file=sys.stderr)
             code = error.exit_code
-            if as_json and _n_printed() == n_before:
-                _show_error(clean(str(error)), code)
+            tell(str(error))
             _let_go(error)
         sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
-    except BrokenPipeError:
-        return _without_reader()
-    except OSError as error:
-        if (reason := _of_disk(error)) is None:
-            _print_fault(error, is_verbose=is_verbose)
-            return INTERNAL_ERROR
-        print(f"whorl: {clean(reason)}", file=sys.stderr)
-        if as_json and _n_printed() == n_before:
-            _show_error(clean(reason), 1)
-        return 1
+    except BrokenPipeError:  # nobody reads on: end quietly, also when Python writes out its buffers at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     except Exception as error:
-        _print_fault(error, is_verbose=is_verbose)
-        return INTERNAL_ERROR
+        code = 1
+        if reason := _of_disk(error) if isinstance(error, OSError) else None:
+            tell(reason)
+        else:
+            _print_fault(error, is_verbose=is_verbose)
+            code = INTERNAL_ERROR
     return code
 
 
@@ -128,18 +129,6 @@ def _of_disk(error: OSError) -> str | None:
     return None
 
 
-def _n_printed() -> int:
-    """How many objects commands have printed; where none did, nothing is imported to say so."""
-    machine_output = sys.modules.get("flows.cli.output")
-    return int(machine_output.printed()) if machine_output else 0
-
-
-def _show_error(message: str, code: int) -> None:
-    from flows.cli.output import show_json
-
-    show_json({"error": {"message": message, "exit_code": code}})
-
-
 def _let_go(error: BaseException | None) -> None:
     """Cut an error that was told from where it came from: Prefect keeps it, and DuckDB would complain at the exit."""
     while error is not None:
@@ -147,12 +136,6 @@ def _let_go(error: BaseException | None) -> None:
         following, error.__cause__ = error.__cause__ or error.__context__, None
         error.__context__ = None
         error = following
-
-
-def _without_reader() -> int:
-    """Nobody reads on: end quietly, also when Python writes out its buffers at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
 
 
 def _print_fault(error: Exception, *, is_verbose: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
 from flows.cli.output import as_command, figure, moment, plain, setting, show_facts, show_table
 from tasks.choices import checked_source
-from tasks.quantities import counted, duration
+from tasks.quantities import LEFT_OUT, counted, duration
 from tasks.report.result import Column, Kind, as_text, columns, extra, records
 
 if TYPE_CHECKING:
@@ -212,9 +212,10 @@ RUNS = columns(
     ("started_at", "started (UTC)", moment), ("runtime_s", "took", duration),
     *extra(("data_version", "data version", "name"), ("code_version", "code version", "name")),
 )  # fmt: skip
-NODES = columns(("node", "node", "name"), ("said", "what it says"))
+PARTS = columns(("part", "part", "name"), ("said", "what it says"))  # a node may also be a machine
 
 N_LETTERS = 26
+PIPELINED = ("jobs", "workloads", "nodes", "advice")
 
 
 def pipeline(
@@ -230,16 +231,17 @@ def pipeline(
     Only what has changed is done: data, settings, code, or what an earlier run had made and is gone.
 
     --source NAME: Only this source; once for each
-    --word WORD: Only the nodes of this word; once for each
+    --word WORD: Only the part of jobs, workloads, nodes or advice; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
     --network/--no-network: Train Perona's network, which makes fingerprints"""
+    if strange := set(word or ()) - set(PIPELINED):
+        raise typer.BadParameter(f"{min(strange)!r} is none of {', '.join(PIPELINED)}", param_hint="--word")
     parameters = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
     outcome = run_flow(call, "whorl-pipeline", **parameters, **({"words": tuple(word)} if word else {}))
     yield outcome
-    rows = [{"node": name, "said": line} for name, line in outcome["said"].items()]
-    show_table(rows, NODES)
+    show_table([{"part": name, "said": line} for name, line in outcome["said"].items()], PARTS)
     others = ", the others were as they are" if outcome["n_done"] < outcome["n_nodes"] else ""
-    print(f"\n{counted(outcome['n_done'], 'node')} of {outcome['n_nodes']} done{others}")
+    print(f"\n{outcome['n_done']} of {counted(outcome['n_nodes'], 'part')} done{others}")
 
 
 def list_runs(call: Invocation, top: int = 20) -> Output:
@@ -326,8 +328,7 @@ def list_models(call: Invocation) -> Output:
 
     folder = call.warehouse.models
     cards = registry.cards(folder)
-    in_use = {key: registry.champion(folder, *key) for key in {(card.word, card.source, card.kind) for card in cards}}
-    champions = {card.model_id for card in in_use.values() if card}
+    champions = {registry.champion_id(folder, card.word, card.source, card.kind) for card in cards}
     rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
     yield {"models": rows}
     if rows:
@@ -339,18 +340,18 @@ def list_models(call: Invocation) -> Output:
 def promote(call: Invocation, model: str, reason: str = "by hand") -> Output:
     """Put a model into use; the one before it can be brought back with rollback.
 
-    model: Id of a model
+    model: Id of a model, or its beginning
     --reason: Why, for those who read the list of champions later"""
-    from tasks.errors import NotFound
     from tasks.warehouse import registry
+    from tasks.warehouse.runs import only_id
 
     warehouse = call.warehouse
-    cards = registry.cards(warehouse.models)
-    word = next((card.word for card in cards if card.model_id == model), None)
-    if word is None:
-        known = ", ".join(card.model_id for card in cards) or "none"
-        raise NotFound(f"model {model!r}: not in {warehouse.models}; there are: {known}")
-    yield from _show_champion(registry.promote(warehouse, word, model, reason).model_dump())
+    words = {card.model_id: card.word for card in registry.cards(warehouse.models)}
+    head, _, tail = model.partition(LEFT_OUT)
+    fitting = sorted((name for name in words if name.startswith(head) and name.endswith(tail)), key=len)
+    none = f"model {model!r}: not in {warehouse.models}; there are: {', '.join(words) or 'none'}"
+    model_id = only_id(fitting, model, none, "model")
+    yield from _show_champion(registry.promote(warehouse, words[model_id], model_id, reason).model_dump())
 
 
 def rollback(call: Invocation, word: str, kind: str, source: str) -> Output:

@@ -141,7 +141,9 @@ def shared_options(
 ) -> None:
     """Take the options that all verbs share; they may stand before or after the verb."""
     if version:
-        show_version()
+        from importlib import metadata
+
+        print(f"whorl {metadata.version('whorl')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -167,10 +169,3 @@ class StderrHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""
         print(self.format(record), file=sys.stderr)
-
-
-def show_version() -> None:
-    """Print `whorl` and its version."""
-    from importlib import metadata
-
-    print(f"whorl {metadata.version('whorl')}")

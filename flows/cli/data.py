@@ -98,13 +98,9 @@ def _column(field: "pa.Field") -> Column:
     import pyarrow as pa
 
     is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
-    show = _cut_cell if pa.types.is_nested(field.type) and is_limited() else _cell
+    is_long = pa.types.is_nested(field.type) and is_limited()  # a list of vertices would fill the screen
+    show = (lambda value: _cut(_cell(value), NESTED_CHARS)) if is_long else _cell
     return Column(field.name, field.name, show, kind="number" if is_number else "text")
-
-
-def _cut_cell(value: Any) -> str:
-    """A list or struct in one line; a list of vertices would fill the screen. Machines get all of it."""
-    return _cut(_cell(value), NESTED_CHARS)
 
 
 def _cut(whole: str, most: int) -> str:

@@ -154,13 +154,13 @@ def raise_last(refused: "Sequence[BadInput]") -> None:
         raise refused[-1]
 
 
-def shape_numbers(text: str | None, *, least: int = 1, most: int = 2) -> tuple[int, ...]:
-    """The numbers of `0,3`; none for no text. Raises BadParameter for another number of them, or what is none."""
+def shape_numbers(text: str | None, *, least: int = 1) -> tuple[int, ...]:
+    """The numbers of `0,3`; none for no text. Raises BadParameter for fewer, more than two, or what is none."""
     if text is None:
         return ()
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() for part in parts) or not least <= len(parts) <= most:
-        how_many = "two numbers" if least == most else "one or two numbers"
+    if not all(part.isascii() and part.isdigit() for part in parts) or not least <= len(parts) <= 2:
+        how_many = "two numbers" if least == 2 else "one or two numbers"
         raise typer.BadParameter(f"{text!r}; expected {how_many} of shapes, such as 0,3", param_hint="--shapes")
     return tuple(map(int, parts))
 

@@ -173,7 +173,7 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     show_described(states_table(states))
     print()
     if watched["alarms"]:
-        for message in read_alarms(call.warehouse, ids=watched["alarms"], limit=len(watched["alarms"]))["message"]:
+        for message in read_alarms(call.warehouse, watched["alarms"])["message"]:
             say(f"alarm: {message}")
     else:
         print("no new alarm")

@@ -16,7 +16,7 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from tasks.quantities import MISSING, counted, is_missing, number, utc_text
+from tasks.quantities import LEFT_OUT, MISSING, counted, is_missing, number, utc_text
 from tasks.report.result import Column, Table, as_text
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def shorten(key: str, width: int) -> str:
     if len(key) <= width:
         return key
     head = width // 2
-    return f"{key[:head]}…{key[len(key) - (width - head - 1) :]}"
+    return f"{key[:head]}{LEFT_OUT}{key[len(key) - (width - head - 1) :]}"
 
 
 logger = logging.getLogger(__name__)

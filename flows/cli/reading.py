@@ -211,5 +211,5 @@ def alarm_rows(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
     """These alarms, each with its evidence."""
     from tasks.warehouse.alarms import read_alarms
 
-    rows = records(read_alarms(warehouse, ids=ids, limit=max(1, len(ids))))
+    rows = records(read_alarms(warehouse, ids))
     return [{**row, "evidence": json.loads(row["evidence"])} for row in rows]

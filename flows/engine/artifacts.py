@@ -244,7 +244,7 @@ def alarms_part(title: str, warehouse: Warehouse, ids: Sequence[str], none: str)
     """The alarms that one watch raised, each with a link to its page, or that there was none. ids: of the alarms."""
     if not ids:
         return joined([f"# {plain(title)}", none])
-    alarms = records(read_alarms(warehouse, ids=ids, limit=len(ids)))
+    alarms = records(read_alarms(warehouse, ids))
     rows = [row | {"message.href": _page_of(row)} for row in alarms]
     shown = table(rows, ("message", "alarm"), ("kind", "kind"), ("raised_at", "raised (UTC)", moment))
     headline = f"{counted(len(alarms), 'new alarm')}."
@@ -261,14 +261,13 @@ def _page_of(alarm: Mapping[str, Any]) -> str:
 
 def figures_part(figures: Mapping[str, Any]) -> str:
     """All figures as a table, with how each spreads, and why some cannot be had (key.reason); "" without any."""
-    keys = [key for key in figures if key != "report" and not _is_beside(key, figures)]
-    return facts_part({key: figure(figures, key) for key in keys}, "figure")
-
-
-def _is_beside(key: str, figures: Mapping[str, Any]) -> bool:
-    """Whether a key says more of another figure: why it is missing, or how it spreads."""
-    of, _, last = key.rpartition(".")
-    return last == "reason" or (last in SPREAD and of in figures)
+    alone = {}
+    for key in figures:
+        of, _, last = key.rpartition(".")
+        is_beside = last == "reason" or (last in SPREAD and of in figures)
+        if key != "report" and not is_beside:
+            alone[key] = figure(figures, key)
+    return facts_part(alone, "figure")
 
 
 def facts_part(facts: Mapping[str, Any], what: str) -> str:
@@ -299,7 +298,7 @@ def announce(warehouse: Warehouse, ids: list[str]) -> int:
     After MAX_EVENTS of one run a last event says how many more there are: all of them stand in ops.alarms."""
     if not ids:
         return 0
-    alarms = read_alarms(warehouse, ids=ids, limit=len(ids))
+    alarms = read_alarms(warehouse, ids)
     for alarm in records(alarms.head(MAX_EVENTS)):
         _emit(alarm | {"page": f"{site_address(warehouse)}/{_page_of(alarm)}"})
     more = len(alarms) - MAX_EVENTS

@@ -84,10 +84,9 @@ class DeploymentEntry(Params):
         return loaded
 
 
-def read_deployments(file: Path = FILE) -> list[DeploymentEntry]:
-    """All deployments of the file."""
-    content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return [DeploymentEntry(**entry) for entry in content["deployments"]]
+def read_deployments() -> list[DeploymentEntry]:
+    """All deployments of deployments/prefect.yaml."""
+    return [DeploymentEntry(**entry) for entry in yaml.safe_load(FILE.read_text(encoding="utf-8"))["deployments"]]
 
 
 POOL = "whorl-nodes"
@@ -142,8 +141,8 @@ HEARTBEAT = "prefect.flow-run.heartbeat"
 LAST_WORDS = ["Completed", "Failed", "Cancelled", "Crashed", "Cancelling", "AwaitingRetry", "Paused", "Suspended"]
 
 
-def dead_run_automation(silence_s: float = SILENCE_S) -> AutomationCore:
-    """Set a whorl run to Crashed if after a heartbeat neither another one nor its end comes within silence_s."""
+def dead_run_automation() -> AutomationCore:
+    """Set a whorl run to Crashed if after a heartbeat neither another one nor its end comes within SILENCE_S."""
     return AutomationCore(
         name=NAME,
         description="A run whose process and worker were killed at once cannot say so. It becomes Crashed, so that it "
@@ -157,10 +156,10 @@ def dead_run_automation(silence_s: float = SILENCE_S) -> AutomationCore:
             expect={HEARTBEAT, *(f"prefect.flow-run.{state}" for state in LAST_WORDS)},
             posture=Posture.Proactive,
             threshold=1,
-            within=timedelta(seconds=silence_s),
+            within=timedelta(seconds=SILENCE_S),
         ),
         actions=[
-            ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=f"No heartbeat for {silence_s:g} s")
+            ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=f"No heartbeat for {SILENCE_S} s")
         ],
     )
 

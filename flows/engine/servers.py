@@ -57,9 +57,13 @@ class Child:
 
     def last_line(self) -> str:
         """The end of its log, for an error message."""
-        text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1][:TAIL_CHARS] if lines else "its log is empty"
+        return last_line(self.log) or "its log is empty"
+
+
+def last_line(log: Path) -> str:
+    """The last line with anything on it; "" without one."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return text.rstrip().rpartition("\n")[2].strip()[:TAIL_CHARS]
 
 
 def start_child(name: str, command: Sequence[str], environment: Mapping[str, str], log: Path) -> Child:
@@ -124,7 +128,11 @@ def end_runs(worker_pid: int, api_url: str, key: str, *, patience_s: float) -> l
             process.kill()
     deadline = time.monotonic() + patience_s
     open_ids = list(by_run)
-    while open_ids := [run_id for run_id in open_ids if not _has_ended(api_url, key, run_id)]:
+    while open_ids := [
+        run_id
+        for run_id in open_ids
+        if (run := _ask(f"{api_url}/flow_runs/{run_id}", key)) is not None and run.get("state_type") not in FINAL
+    ]:
         if time.monotonic() > deadline:
             break
         time.sleep(LOOK_EVERY_S)
@@ -145,11 +153,6 @@ def _runs_of(worker_pid: int) -> dict[str, list[psutil.Process]]:
     return runs
 
 
-def _has_ended(api_url: str, key: str, run_id: str) -> bool:
-    run = _ask(f"{api_url}/flow_runs/{run_id}", key)
-    return run is None or run.get("state_type") in FINAL
-
-
 def _ask(url: str, key: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
     """The answer of the API; None if it gives none (the server is going, too)."""
     data = None if body is None else json.dumps(body).encode()
@@ -167,7 +170,6 @@ OK = 200
 HEALTH_TIMEOUT_S = 5.0
 USER, KEY_BYTES = "whorl", 32
 KEY = re.compile(USER + r":[\w-]{40,}")
-OTHERS = 0o077  # the rights of everybody but the owner
 
 
 class NoPrefectServer(WhorlError):
@@ -185,14 +187,11 @@ def load_key(home: Path) -> str:
     """The key of this home's servers, `whorl:` and a secret; made on first use, readable by its owner only.
 
     Raises BadSetting if others may read it, or if the file holds no key."""
-    from tasks.storage import make_private_file
+    from tasks.storage import private_content
 
     path = key_file(home)
-    if not path.exists():
-        make_private_file(path, f"{USER}:{secrets.token_urlsafe(KEY_BYTES)}\n".encode())
-    if path.stat().st_mode & OTHERS:
-        raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
-    key = path.read_text(encoding="utf-8", errors="replace").strip()
+    content = private_content(path, lambda: f"{USER}:{secrets.token_urlsafe(KEY_BYTES)}\n".encode())
+    key = content.decode("utf-8", "replace").strip()
     if not KEY.fullmatch(key):
         raise BadSetting(f"{path}: holds no key of a server; expected {USER}:SECRET; delete it to get another one")
     return key
@@ -212,10 +211,10 @@ def running_server(home: Path) -> str | None:
     return server.url if server and is_healthy(server.url) else None
 
 
-def is_healthy(api_url: str, timeout_s: float = HEALTH_TIMEOUT_S) -> bool:
+def is_healthy(api_url: str) -> bool:
     """Whether a Prefect server answers at this address."""
     try:
-        with urllib.request.urlopen(f"{api_url}/health", timeout=timeout_s) as answer:
+        with urllib.request.urlopen(f"{api_url}/health", timeout=HEALTH_TIMEOUT_S) as answer:
             return bool(answer.status == OK and answer.read().strip() == b"true")
     except (urllib.error.URLError, OSError, ValueError):
         return False

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,6 @@ def serving_site(warehouse: Warehouse, key: str, host: str, port: int) -> Iterat
         do_HEAD = do_GET  # noqa: N815
 
         def _metrics(self) -> None:
-
             try:
                 self._answer(HTTPStatus.OK, metrics_text(warehouse), METRICS)
             except WhorlError as error:
@@ -173,7 +173,8 @@ def serve(
             if not stopped.is_set():
                 say("starting the worker")
                 say(f"Prefect: {page} (log in with the line in {key_file(home)}; Ctrl-C stops)")
-                _work(server, url, key, lambda: _start_worker(limit, environment, logs), stopped, say)
+                worker = partial(start_child, "worker", _worker_command(limit), environment, logs / "worker.log")
+                _work(server, url, key, worker, stopped, say)
         finally:
             remove_server_file(home)
             say("stopping the server")
@@ -210,11 +211,10 @@ def _work(
                 worker, started_s = start_worker(), time.monotonic()
     finally:
         say("stopping the worker")
-        _stop_worker(worker, url, key)
-
-
-def _start_worker(limit: int, environment: dict[str, str], logs: Path) -> Child:
-    return start_child("worker", _worker_command(limit), environment, logs / "worker.log")
+        # the runs first, so that their end is written down; one that has begun meanwhile is ended as well
+        while not worker.has_ended and end_runs(worker.process.pid, url, key, patience_s=RUNS_PATIENCE_S):
+            pass
+        stop_child(worker, patience_s=WORKER_PATIENCE_S)
 
 
 def _server_command(host: str, port: int) -> list[str]:
@@ -229,7 +229,6 @@ def _worker_command(limit: int) -> list[str]:
 def _stop_signals() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, for the duration of the block."""
     stopped = threading.Event()
-
     old = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stopped
@@ -250,17 +249,12 @@ def _register(settings: Settings, environment: dict[str, str], log: Path, stoppe
         raise NoPrefectServer(f"the flows could not be registered: {lines[-1]} (log: {log})")
 
 
-def _stop_worker(worker: Child, url: str, key: str) -> None:
-    """End the runs first and let that be written down; a run that has begun meanwhile is ended as well."""
-    while not worker.has_ended and end_runs(worker.process.pid, url, key, patience_s=RUNS_PATIENCE_S):
-        pass
-    stop_child(worker, patience_s=WORKER_PATIENCE_S)
-
-
 MOST_JOBS = 50  # with a series of their own, the likeliest to be late; more would burden a server of metrics
-NODE_STATES = ("healthy", "cleared", "suspected", "confirmed")
-SCORES = "SELECT source, node, aspect, score FROM nodes.scores ORDER BY ALL"
-STATES = "SELECT source, node, aspect, state FROM nodes.states ORDER BY ALL"
+OF_NODE, OF_JOB = ("source", "node", "aspect"), ("source", "job")
+RISKS = f"""
+SELECT source, group_key, {{value}} FROM jobs.predictions WHERE exceeds_2x_share IS NOT NULL
+QUALIFY row_number() OVER (PARTITION BY source ORDER BY exceeds_2x_share DESC, group_key) <= {MOST_JOBS} ORDER BY ALL
+"""
 UNKNOWN = """
 WITH latest AS (
     SELECT source, is_known FROM workloads.identifications
@@ -268,11 +262,25 @@ WITH latest AS (
 )
 SELECT source, avg((NOT is_known)::INT) FROM latest GROUP BY source ORDER BY source
 """
-RISKS = """
-SELECT source, group_key, exceeds_2x_share, p95_s FROM jobs.predictions WHERE exceeds_2x_share IS NOT NULL
-QUALIFY row_number() OVER (PARTITION BY source ORDER BY exceeds_2x_share DESC, group_key) <= $most ORDER BY ALL
+AGES = """
+SELECT word, source, greatest(0, epoch(now()) - epoch(max(landed_at)))
+FROM ops.files WHERE landed_at IS NOT NULL GROUP BY ALL ORDER BY ALL
 """
-READ = "SELECT word, source, epoch(max(landed_at)) FROM ops.files WHERE landed_at IS NOT NULL GROUP BY ALL ORDER BY ALL"
+STATES = """
+SELECT source, node, aspect, list_position(['healthy', 'cleared', 'suspected', 'confirmed'], state) - 1
+FROM nodes.states ORDER BY ALL
+"""
+# What each metric is called and says, its labels, and the question for these and the value.
+GAUGES = (
+    ("whorl_node_score", "Score of a node, 1: as the reference", OF_NODE,
+     "SELECT source, node, aspect, score FROM nodes.scores ORDER BY ALL"),
+    ("whorl_node_state", "0 healthy, 1 cleared, 2 suspected, 3 confirmed", OF_NODE, STATES),
+    ("whorl_workloads_unknown_ratio", "Share of runs called unknown", ("source",), UNKNOWN),
+    ("whorl_job_twice_usual_ratio", "Chance that the next run takes twice the usual", OF_JOB,
+     RISKS.format(value="exceeds_2x_share")),
+    ("whorl_job_p95_seconds", "What 95 % of next runs stay under", OF_JOB, RISKS.format(value="p95_s")),
+    ("whorl_data_age_seconds", "Since a file was last read", ("word", "source"), AGES),
+)  # fmt: skip
 ALARMS = "SELECT word, source, kind, count(*) FROM ops.alarms GROUP BY ALL ORDER BY ALL"
 
 
@@ -280,33 +288,13 @@ def metrics_text(warehouse: Warehouse) -> bytes:
     """All metrics of a home; only `whorl_up` where it has no warehouse yet. Raises WarehouseBusy."""
     registry = CollectorRegistry()
     Gauge("whorl_up", "Whether this home has a warehouse", registry=registry).set(int(warehouse.file.exists()))
-    if not warehouse.file.exists():
-        return bytes(generate_latest(registry))
-    of_node = ("source", "node", "aspect")
-    score = Gauge("whorl_node_score", "Score of a node, 1: as the reference", of_node, registry=registry)
-    state = Gauge("whorl_node_state", "0 healthy, 1 cleared, 2 suspected, 3 confirmed", of_node, registry=registry)
-    unknown = Gauge("whorl_workloads_unknown_ratio", "Share of runs called unknown", ("source",), registry=registry)
-    chance = Gauge(
-        "whorl_job_twice_usual_ratio",
-        "Chance that the next run takes twice the usual",
-        ("source", "job"),
-        registry=registry,
-    )
-    limit = Gauge("whorl_job_p95_seconds", "What 95 % of next runs stay under", ("source", "job"), registry=registry)
-    age = Gauge("whorl_data_age_seconds", "Since a file was last read", ("word", "source"), registry=registry)
-    alarms = Counter("whorl_alarms", "Alarms raised so far", ("word", "source", "kind"), registry=registry)
-    with reading(warehouse) as connection:
-        for *labels, value in connection.execute(SCORES).fetchall():
-            score.labels(*labels).set(value)
-        for *labels, name in connection.execute(STATES).fetchall():
-            state.labels(*labels).set(NODE_STATES.index(name))
-        for source, value in connection.execute(UNKNOWN).fetchall():
-            unknown.labels(source).set(value)
-        for source, job, value, p95_s in connection.execute(RISKS, {"most": MOST_JOBS}).fetchall():
-            chance.labels(source, job).set(value)
-            limit.labels(source, job).set(p95_s)
-        for word, source, read_at in connection.execute(READ).fetchall():
-            age.labels(word, source).set(max(0.0, time.time() - read_at))
-        for *labels, n in connection.execute(ALARMS).fetchall():
-            alarms.labels(*labels).inc(n)
+    if warehouse.file.exists():
+        metrics: list[tuple[Gauge | Counter, str]] = [
+            *((Gauge(name, words, labels, registry=registry), sql) for name, words, labels, sql in GAUGES),
+            (Counter("whorl_alarms", "Alarms raised so far", ("word", "source", "kind"), registry=registry), ALARMS),
+        ]
+        with reading(warehouse) as connection:
+            for metric, sql in metrics:
+                for *of, value in connection.execute(sql).fetchall():
+                    metric.labels(*of).inc(value)
     return bytes(generate_latest(registry))

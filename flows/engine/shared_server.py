@@ -26,6 +26,7 @@ from flows.engine.servers import (
     api_url,
     free_port,
     is_healthy,
+    last_line,
     load_key,
     prepare,
     server_environment,
@@ -117,14 +118,14 @@ def has_clients(home: Path) -> bool:
         return not is_alone
 
 
-def end(server: ServerFile, *, wait_s: float = END_WAIT_S) -> None:
+def end(server: ServerFile) -> None:
     """Stop the process that serves a home, and what it has started. Raises NoServer if it does not end."""
     with suppress(ProcessLookupError):
         os.kill(server.pid, signal.SIGTERM)
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + END_WAIT_S
     while server.is_alive:
         if time.monotonic() > deadline:
-            raise NoPrefectServer(f"process {server.pid} at {server.url} does not end within {wait_s:g} s; kill it")
+            raise NoPrefectServer(f"process {server.pid} at {server.url} does not end within {END_WAIT_S:g} s; kill it")
         time.sleep(LOOK_EVERY_S)
 
 
@@ -217,9 +218,7 @@ def _named(home: Path, keeper: "subprocess.Popen[bytes] | None") -> ServerFile:
 
 def _last_words(home: Path) -> str:
     log = home / "prefect" / LOG
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "it is empty")
-    return f"the end of {log}: {last}"
+    return f"the end of {log}: {last_line(log) or 'it is empty'}"
 
 
 @contextmanager

@@ -175,12 +175,9 @@ def _iso(text: str, order: Order) -> str:
 def duration_s(text: str) -> float | None:
     """Seconds of a duration in words (1h 2m 3s, 250 ms, 1.5 hours), by the clock (2-03:04:05, 04:05) or in ISO 8601."""
     text = text.strip()
-    if clock := CLOCK.fullmatch(text):
-        days, hours, minutes, seconds = clock.groups(default="0")
-        return int(days) * DAY_S + int(hours) * HOUR_S + int(minutes) * MINUTE_S + float(seconds)
-    if len(text) > 1 and (iso := ISO_DURATION.fullmatch(text)):
-        days, hours, minutes, seconds = iso.groups(default="0")
-        return float(days) * DAY_S + float(hours) * HOUR_S + float(minutes) * MINUTE_S + float(seconds)
+    if match := CLOCK.fullmatch(text) or (ISO_DURATION.fullmatch(text) if len(text) > 1 else None):
+        days, hours, minutes, seconds = map(float, match.groups(default="0"))
+        return days * DAY_S + hours * HOUR_S + minutes * MINUTE_S + seconds
     parts = PART.findall(text)
     if not parts or PART.sub("", text).replace(",", "").strip():
         return None

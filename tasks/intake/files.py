@@ -5,6 +5,7 @@ What makes frames imports pandas when it is asked for: a text of numbers is read
 
 from __future__ import annotations
 
+import codecs
 import csv
 import errno
 import gzip
@@ -19,7 +20,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK\x03\x04": "zip"}
+BROKEN_STREAM = (EOFError, zlib.error, gzip.BadGzipFile)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
+WEB_PAGES = (b"<!doctype html", b"<html")
 WINDOWS = "cp1252"
 LEAST_WINDOWS = 2  # lines that are not UTF-8; a single one is a fault
 NEWLINE = ord("\n")
@@ -124,10 +127,10 @@ def no_refusals() -> pd.DataFrame:
     return refusals([], [], [])
 
 
-def csv_fields(line: str, delimiter: str = ",", *, strict: bool = False) -> list[str]:
+def csv_fields(line: str, delimiter: str = ",") -> list[str]:
     """The fields of one line of CSV. Raises ValueError for what is none, such as a field over 131,072 characters."""
     try:
-        return next(csv.reader([line], delimiter=delimiter, strict=strict), [])
+        return next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error as error:
         raise ValueError(str(error)) from error
 
@@ -177,7 +180,7 @@ def all_refusals(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 @contextmanager
 def open_checked(path: str, limits: ReadLimits) -> Iterator[IO[bytes]]:
-    """The bytes of a plain or gzip file (told by its content), local or anything fsspec reaches.
+    """The bytes of a plain or gzip file (told by its content), local or anything fsspec reaches; UTF-16 as UTF-8.
 
     Raises BadInput if it is missing, empty, packed in another way, larger than the limits or truncated."""
     with open_plain(path) as raw:
@@ -188,8 +191,14 @@ def open_checked(path: str, limits: ReadLimits) -> Iterator[IO[bytes]]:
         packer = next((name for mark, name in OTHER_PACKERS.items() if magic.startswith(mark)), None)
         if packer:
             raise BadInput(path, f"packed with {packer}", "plain text or gzip", "unpack it first")
-        is_gzip = magic.startswith(GZIP_MAGIC)
-        yield counted(path, raw, gzip.GzipFile(fileobj=raw) if is_gzip else raw, limits)
+        unpacked: Any = gzip.GzipFile(fileobj=raw) if magic.startswith(GZIP_MAGIC) else raw
+        start = b""
+        with suppress(*BROKEN_STREAM):  # which is told when all of it is read
+            start = unpacked.read(len(UTF16_MARKS[0]))
+        unpacked.seek(0)
+        if start in UTF16_MARKS:  # as Excel writes "Unicode text"
+            unpacked = codecs.EncodedFile(unpacked, "utf-8", "utf-16")
+        yield counted(path, raw, unpacked, limits)
 
 
 def counted(path: str, raw: IO[bytes], unpacked: Any, limits: ReadLimits) -> IO[bytes]:
@@ -267,10 +276,10 @@ class _Counted:
             raise ValueError("read a stated number of bytes: memory must stay bounded")
         try:
             block = cast(bytes, self.stream.read(size))
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise BadInput(
-                self.path, f"the gzip stream is damaged or cut off ({error})", "a whole file", "copy it again"
-            ) from error
+        except (*BROKEN_STREAM, UnicodeDecodeError) as error:
+            what = "text in UTF-16" if isinstance(error, UnicodeDecodeError) else "gzip stream"
+            problem = f"the {what} is damaged or cut off ({error})"
+            raise BadInput(self.path, problem, "a whole file", "copy it again") from error
         self.n_bytes += len(block)
         self._check()
         return block
@@ -318,8 +327,8 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
     """A UTF-8 text file in blocks of whole lines, at most 4 MiB (or one line) and 100,000 lines each.
 
     CR LF becomes LF. Lines that are not UTF-8, hold a NUL byte or are too long are refused one by one; a text of
-    Windows-1252, as Excel saves it, is read as that, and a warning says so. Raises BadInput for UTF-16, binary content,
-    a text without line feeds, and what open_checked refuses."""
+    Windows-1252, as Excel saves it, is read as that, and a warning says so. Raises BadInput for binary content, a web
+    page, a text without line feeds, and what open_checked refuses."""
     with open_as(path, limits) as stream:
         rest, first, is_start = b"", 1, True
         is_windows: bool | None = None  # until the first lines that are not ASCII
@@ -341,17 +350,12 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
             yield _cleaned(first, rest + b"\n", limits.max_line_bytes)
 
 
-def refuse_utf16(path: str, start: bytes) -> None:
-    """Raises BadInput for a text that begins with the mark of UTF-16."""
-    if start.startswith(UTF16_MARKS):
-        raise BadInput(path, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
-
-
 def _as_text(path: str, start: bytes) -> bytes:
-    refuse_utf16(path, start)
     lines = start[:HEAD_BYTES].rstrip(b"\n").split(b"\n")
     if 2 * sum(b"\x00" in line for line in lines) > len(lines):
         raise BadInput(path, "binary content (NUL bytes)", "a UTF-8 text log", "check that it is the right file")
+    if start.lstrip().lower().startswith(WEB_PAGES):
+        raise BadInput(path, "a web page", "a table or log", "look at it: a server may have sent its log-in page")
     if b"\r" in start and b"\n" not in start:
         raise BadInput(path, "lines end in CR alone", "LF or CR LF", "convert it: tr '\\r' '\\n'")
     return start.removeprefix(UTF8_MARK)

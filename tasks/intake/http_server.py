@@ -124,7 +124,7 @@ class HttpServer:
             except httpx.TransportError as error:
                 problem, fix = _fault_text(error, self.patience.timeout_s), self.words.fix
             else:
-                if not _is_passing(answer.status):
+                if answer.status < HTTPStatus.INTERNAL_SERVER_ERROR and answer.status != HTTPStatus.TOO_MANY_REQUESTS:
                     return answer
                 problem, fix = f"the server fails ({answer.status}) {answer.excerpt}".rstrip(), self.words.fix_failing
             if n_tried < self.patience.tries:
@@ -163,10 +163,6 @@ def _place(url: str) -> tuple[str, int | None] | None:
     except ValueError:
         return None
     return ("loopback" if _is_loopback(host) else host, port) if host else None
-
-
-def _is_passing(status: int) -> bool:
-    return status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 def _fault_text(error: "httpx.TransportError", timeout_s: float) -> str:

@@ -14,13 +14,12 @@ import pandas as pd
 
 from tasks.errors import BadSetting, without_quotes
 from tasks.intake.files import NO_FAULTS
-from tasks.storage import make_private_file
+from tasks.storage import private_content
 
 KEY_FILE = "pseudonym.key"
 KEY_BYTES = 32
 PSEUDONYM_BYTES = 6  # 12 hexadecimal digits: among a million names two are the same in 2 logs of 1,000
 ID_BYTES = 16  # two runs with one id would become one run
-OTHERS = 0o077  # the rights of everybody but the owner
 HIDDEN_REASON = "not said under --pseudonymise, since it names what stands there; --dry-run without it says why"
 HOST = "host"  # purpose of the pseudonyms of machines, in every word
 
@@ -88,11 +87,7 @@ def load_key(home: Path, *, is_kept: bool = True) -> bytes:
     path = home / KEY_FILE
     if not path.exists() and not is_kept:
         return secrets.token_bytes(KEY_BYTES)
-    if not path.exists():
-        make_private_file(path, secrets.token_bytes(KEY_BYTES))
-    if path.stat().st_mode & OTHERS:
-        raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
-    key = path.read_bytes()
+    key = private_content(path, lambda: secrets.token_bytes(KEY_BYTES))
     if len(key) != KEY_BYTES:
         raise BadSetting(
             f"{path}: {len(key)} bytes; expected a key of {KEY_BYTES}; put your own copy of it back (backups leave it "

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tasks.choices import checked_source
 from tasks.errors import BadInput
-from tasks.intake.files import Chunk, input_faults, open_plain, refuse_utf16
+from tasks.intake.files import Chunk, input_faults, open_plain
 from tasks.storage import ADDRESS, storage_of
 from tasks.warehouse.landing import Batch, Origin, land, sha256_of
 from tasks.warehouse.place import Warehouse
@@ -66,8 +66,7 @@ def reader_for(path: str, readers: Sequence[AnyReader], head_of: Callable[[], by
 
 
 def unknown_format(path: str, head: bytes, readers: Sequence[Reader[Any, Any]], what: str) -> BadInput:
-    """The error for a file that no reader is for. Raises BadInput for a text in UTF-16, which any might be for."""
-    refuse_utf16(path, head)
+    """The error for a file that no reader is for."""
     return BadInput(
         path,
         f"no known {what} (it begins with {head[:HEAD_SHOWN].decode('utf-8', 'replace')!r})",

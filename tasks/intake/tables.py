@@ -1,9 +1,10 @@
 """Tables of any make as batches of rows: CSV, Parquet, and JSON (a list, an object around one, or an object a line).
 
-CSV has one header line and a comma, a semicolon, a tab or a bar between fields; a text in quotes may run over lines. A
-struct of Parquet and an object of JSON become columns with dotted names (`state.result_state`), the first and the last
-entry of a list of objects `timing.0.name` and `timing.-1.name`, and what stands around the list of a JSON document
-`../name`. Of a list of conditions, as Kubernetes writes them, `conditions.type` is the last that is true."""
+CSV has one header line, before which Excel's `sep=;` may stand, and a comma, a semicolon, a tab or a bar between
+fields; a text in quotes may run over lines. A struct of Parquet and an object of JSON become columns with dotted names
+(`state.result_state`), the first and the last entry of a list of objects `timing.0.name` and `timing.-1.name`, and what
+stands around the list of a JSON document `../name`. Of a list of conditions, as Kubernetes writes them,
+`conditions.type` is the last that is true."""
 
 import csv
 import json
@@ -35,6 +36,7 @@ from tasks.intake.files import (
     encodable,
     json_of,
     no_refusals,
+    number_of,
     open_checked,
     open_plain,
     parquet_faults,
@@ -49,6 +51,7 @@ MAGIC = b"PAR1"
 RECORD_KEY = b"whorl.record"  # of the metadata of Parquet: how it was recorded
 QUOTE = b'"'
 JSON_MARKS = (b"{", b"[")
+NO_HEADER = re.compile(rb"\s*(sep=.)?\s*$", re.IGNORECASE)  # blank, or the delimiter as Excel states it
 KEYS = re.compile(rb'"([^"\\]{1,60})"\s*:')
 DOCUMENT_BYTES = 2**30  # of a JSON document: it is held in memory as a whole, unlike one object a line
 BATCH_ROWS = 65_536
@@ -94,7 +97,7 @@ def column_names(head: bytes, path: str) -> list[str]:
             return list(parquet_schema(path).names)
         except BadInput:
             return []
-    first = next((line for line in head.removeprefix(UTF8_MARK).splitlines() if line.strip()), b"")
+    first = next((line for line in head.removeprefix(UTF8_MARK).splitlines() if not NO_HEADER.match(line)), b"")
     return [] if first.startswith((*JSON_MARKS, b"<")) else split_header(first.decode("utf-8", "replace"))[0]
 
 
@@ -198,12 +201,13 @@ def choose_columns(
 def known_otherwise(
     names: Sequence[str], aliases: Mapping[str, Sequence[str]], renamed: Mapping[str, str]
 ) -> dict[str, str]:
-    """Columns that are called by an alias, ours to theirs, where a table has none of ours and nobody named one."""
+    """Columns that are called as ours in other letters (`Machine Type`) or by an alias, ours to theirs, where a table
+    has none of ours and nobody named one."""
     mapped: dict[str, str] = {}
     for ours, others in aliases.items():
         if ours not in names and ours not in renamed:
             taken = {*renamed.values(), *mapped.values()}
-            if name := next((name for name, _ in named(names, others, taken)), ""):
+            if name := next((name for name, _ in named(names, (ours, *others), taken)), ""):
                 mapped[ours] = name
     return mapped
 
@@ -234,16 +238,8 @@ def whole_table(path: str, limits: ReadLimits, *, row: str = "row", as_codes: Se
 
 
 def _all_of(path: str, sample: pa.Table) -> None:
-    if all(_is_number(name) for name in sample.column_names):
+    if all(number_of(name) is not None for name in sample.column_names):
         raise BadInput(path, "no header line: the first line holds numbers", "the names of the columns", "add one")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def no_row(path: str, row: str) -> BadInput:
@@ -290,7 +286,7 @@ def _csv(path: str, limits: ReadLimits, choose: Choice, row: str, known: Collect
 
 def _cut_header(path: str, block: Block, known: Collection[str]) -> tuple[_Header, Block]:
     lines = block.data.split(b"\n")
-    position = next((row for row, line in enumerate(lines) if line.strip()), 0)
+    position = next((row for row, line in enumerate(lines) if not NO_HEADER.match(line)), 0)
     for place, reason, _ in block.refused:
         if place <= block.first + position:  # a row would be taken for the header
             raise BadInput(f"{path}, line {place}", reason, "the names of the columns in UTF-8")

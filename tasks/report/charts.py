@@ -20,9 +20,10 @@ Chart: TypeAlias = dict[str, Any]
 ROWS = "rows"  # what a chart calls its data
 MOST_BYTES = 200_000
 WIDTH_PX, ROW_PX, HEIGHT_PX, TALL_PX = 560, 24, 240, 360
-DIGITS = 5
+DIGITS, PNG_SCALE = 5, 1.5
 MANY = 600  # points of a line that are drawn beside it
 LEAST_SHARE = 1e-4  # at which bars on a logarithmic axis begin
+MOST_WRITTEN = 40  # rows or columns of a heat map whose cells hold their number
 REACH = 4.0  # deviations at which a colour is strongest
 MOST_DRAWN = 16  # images that are kept: flows of one process show the same figure one after the other
 MOST_TONES = 256  # of an image; a palette can have no more
@@ -97,18 +98,18 @@ def themed(spec: Mapping[str, Any], scheme: Literal["light", "dark"] = "light") 
     return coloured
 
 
-def to_png(spec: Mapping[str, Any], scale: float = 1.5) -> bytes:
+def to_png(spec: Mapping[str, Any]) -> bytes:
     """The chart as an image in light colours, of a tenth of the bytes that vl-convert makes of it."""
-    return _drawn(json.dumps(themed(spec)), scale)
+    return _drawn(json.dumps(themed(spec)))
 
 
 @lru_cache(maxsize=MOST_DRAWN)
-def _drawn(text: str, scale: float) -> bytes:
+def _drawn(text: str) -> bytes:
     import vl_convert
     from PIL import Image
 
     found = io.BytesIO()
-    image = Image.open(io.BytesIO(vl_convert.vegalite_to_png(text, scale=scale))).convert("RGB")
+    image = Image.open(io.BytesIO(vl_convert.vegalite_to_png(text, scale=PNG_SCALE))).convert("RGB")
     image.quantize(MOST_TONES).save(found, "PNG", optimize=True)
     return found.getvalue()
 
@@ -301,7 +302,7 @@ def swarm(frame: pd.DataFrame, value: Axis, row: str, level: str) -> Chart:
     return _layered(rows, [_mark("circle", there | _in_rows(row), size=22, opacity=0.6)], _rows_px(rows, row, px=34))
 
 
-def heatmap(frame: pd.DataFrame, row: Axis, column: Axis, share: str, *, most: int = 40) -> Chart:
+def heatmap(frame: pd.DataFrame, row: Axis, column: Axis, share: str) -> Chart:
     """Cells of shares in percent of their row, with their number; the frame holds one row a cell that has any."""
     rows = tidy(frame)
     n_rows, n_columns = rows[row.field].nunique(), rows[column.field].nunique()
@@ -314,7 +315,7 @@ def heatmap(frame: pd.DataFrame, row: Axis, column: Axis, share: str, *, most: i
     light = {"condition": {"test": f"datum['{share}'] > 0.6", "value": "@paper"}, "value": INK}
     written = {**there, "text": _amount(share, format=".0%"), "color": light}
     layers = [_mark("rect", {**there, "color": tone})]
-    if max(n_rows, n_columns) <= most:
+    if max(n_rows, n_columns) <= MOST_WRITTEN:
         layers.append(_mark("text", written, f"datum['{share}'] >= 0.005", fontSize=10))
     size = max(26, min(44, WIDTH_PX // max(n_columns, 1)))
     return _layered(rows, layers, max(24, size * 2 // 3) * n_rows, width=size * n_columns)

@@ -380,12 +380,11 @@ def section_markdown(part: Section, pictures: Sequence[str] = (), site: str = ""
     return "\n\n".join(text for text in parts if text)
 
 
-def figure_markdown(figure: Figure, more: str = "", *, is_drawn: bool = True, level: int = 2) -> str:
-    """Title, words and image of a figure, and what it stands for; more: after its words; level: of its heading, 0:
-    none.
+def figure_markdown(figure: Figure, *, is_drawn: bool, level: int) -> str:
+    """Title, words and image of a figure, and what it stands for. level: of its heading, 0: none.
 
     A figure that there is nothing to draw of keeps its title and words, and so does one whose image is too large."""
-    parts = [f"{'#' * level} {plain(figure.title)}" if level else "", f"{plain(figure.words)} {plain(more)}".strip()]
+    parts = [f"{'#' * level} {plain(figure.title)}" if level else "", plain(figure.words)]
     png = figure.png() if is_drawn else b""
     if 0 < len(png) < MOST_PNG_BYTES:
         drawn = base64.b64encode(png).decode("ascii")  # an address that needs no request
@@ -393,12 +392,16 @@ def figure_markdown(figure: Figure, more: str = "", *, is_drawn: bool = True, le
     return "\n\n".join(part for part in (*parts, f"*{plain(figure.evidence)}*" if figure.evidence else "") if part)
 
 
-def table_markdown(table: Table, site: str = "", most: int = MARKDOWN_ROWS) -> str:
-    """A table in markdown, at most so many rows; how many more there are is said. site: where links lead."""
+def table_markdown(table: Table, site: str = "") -> str:
+    """A table in markdown, at most MARKDOWN_ROWS of it; how many more there are is said. site: where links lead."""
     header = [plain(column.title) for column in table.columns]
     rule = ["---:" if column.is_number else "---" for column in table.columns]
-    lines = [header, rule, *([_linked(shown, row, site) for shown in table.columns] for row in table.rows[:most])]
-    more = len(table.rows) - most
+    lines = [
+        header,
+        rule,
+        *([_linked(shown, row, site) for shown in table.columns] for row in table.rows[:MARKDOWN_ROWS]),
+    ]
+    more = len(table.rows) - MARKDOWN_ROWS
     rest = f"\n\n{more:,} more are in the warehouse." if more > 0 else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + rest
 

@@ -178,19 +178,17 @@ def _write_source(warehouse: Warehouse, word: str, source: str, params: SitePara
     with reading(warehouse) as connection:
         result, items = result_of(connection, word, source, params, item)
         _latest = _rows_of(warehouse, word, source, params), result
-        described = [(key, _compact(describe(item_result))) for key, item_result in items]
+        described = []
+        for key, item_result in items:
+            description = describe(item_result)
+            described.append((key, {part: description[part] for part in PARTS_OF_ITEMS if description[part]}))
     path = write_result(folder, f"{word}-{source}", result)
     _keep(folder, word, source, result, [path, *_write_items(folder, word, source, described)])
     logger.info("wrote %s", path)
     return path
 
 
-def _compact(description: dict[str, Any]) -> dict[str, Any]:
-    """What the page of an item needs of a description."""
-    kept = ("title", "answer", "certainty", "action", "state", "reasons", "facts", "sections")
-    return {key: description[key] for key in kept if description[key]}
-
-
+PARTS_OF_ITEMS = ("title", "answer", "certainty", "action", "state", "reasons", "facts", "sections")
 ITEM_CHARTS = {"jobs": "history", "workloads": "runs", "nodes": "verdicts"}
 
 

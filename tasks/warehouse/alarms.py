@@ -62,24 +62,20 @@ def unannounced(warehouse: Warehouse, word: str, source: str) -> list[str]:
     return [str(alarm_id) for alarm_id in rows["alarm_id"]]
 
 
-def mark_announced(warehouse: Warehouse, ids: Sequence[str], *, now: datetime | None = None) -> None:
+def mark_announced(warehouse: Warehouse, ids: Sequence[str]) -> None:
     """Write down that these alarms were sent out; the first time counts."""
-    announced_at = (now or datetime.now(UTC)).replace(tzinfo=None)
     with writing(warehouse) as connection, transaction(connection):
         connection.execute(
             "UPDATE ops.alarms SET announced_at = $now WHERE announced_at IS NULL AND list_contains($ids, alarm_id)",
-            {"now": announced_at, "ids": list(ids)},
+            {"now": datetime.now(UTC).replace(tzinfo=None), "ids": list(ids)},
         )
 
 
-def read_alarms(
-    warehouse: Warehouse, *, ids: Sequence[str] | None = None, source: str | None = None, limit: int = 100
-) -> pd.DataFrame:
-    """Alarms, the latest first: those with these ids, those of one source, or all of them."""
+def read_alarms(warehouse: Warehouse, ids: Sequence[str] | None = None) -> pd.DataFrame:
+    """Alarms, the latest first: those with these ids, or all of them."""
     return fetch(
         warehouse,
-        """SELECT * FROM ops.alarms
-        WHERE ($ids IS NULL OR list_contains($ids, alarm_id)) AND ($source IS NULL OR source = $source)
-        ORDER BY raised_at DESC, word, source, kind, subject LIMIT $limit""",
-        {"ids": None if ids is None else list(ids), "source": source, "limit": limit},
+        """SELECT * FROM ops.alarms WHERE $ids IS NULL OR list_contains($ids, alarm_id)
+        ORDER BY raised_at DESC, word, source, kind, subject""",
+        {"ids": None if ids is None else list(ids)},
     )

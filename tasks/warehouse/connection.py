@@ -14,6 +14,7 @@ from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy
 from tasks.storage import narrow, private
 from tasks.warehouse import lock, migrations
 from tasks.warehouse.faults import broken, first_line, of_duckdb, storage_faults
+from tasks.warehouse.migrations import transaction as transaction  # for who writes
 from tasks.warehouse.place import Warehouse
 
 if TYPE_CHECKING:
@@ -101,25 +102,18 @@ def finish(connection: Connection, file: Path) -> None:
         raise WarehouseBroken(f"{file}: DuckDB did not finish it (its log is still there); run the same again")
 
 
-@contextmanager
-def transaction(connection: Connection) -> Iterator[None]:
-    """All of the block or nothing of it."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    except BaseException:
-        with suppress(duckdb.Error):  # DuckDB may have rolled back by itself; the first error is the one to tell
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
 def fetch(warehouse: Warehouse, sql: str, values: Mapping[str, Any] | None = None) -> "pd.DataFrame":
     """The rows of one query ($name parameters) as a pandas frame; the connection is closed again."""
     with reading(warehouse) as connection:
         import pandas  # noqa: F401 - DuckDB would import it, and take an interrupt of that for a lack of it
 
         return connection.execute(sql, dict(values or {})).df()
+
+
+def count_of(connection: Connection, sql: str, values: Any = None) -> int:
+    """The only number that a query gives."""
+    row = connection.execute(sql, values).fetchone()
+    return int(row[0]) if row else 0
 
 
 def fetch_arrow(

@@ -12,6 +12,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 import duckdb
 
 from tasks.errors import BadInput, WarehouseBroken, WhorlError
-from tasks.storage import private, remove_inside, storage_of
+from tasks.storage import private, remove_inside, storage_of, whole
 from tasks.warehouse import landing, lock
 from tasks.warehouse.connection import (
     ENDINGS,
@@ -37,7 +38,7 @@ from tasks.warehouse.connection import (
     transaction,
 )
 from tasks.warehouse.faults import broken, storage_faults
-from tasks.warehouse.ingest import MAIN_TABLES, load
+from tasks.warehouse.ingest import MAIN_TABLES, as_text, load
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.migrations import applied, migrate, pending
 from tasks.warehouse.place import Warehouse
@@ -164,9 +165,8 @@ def _fill(warehouse: Warehouse, target: Path, stamp: str) -> None:
         "tables": {table_hash.table: table_hash.hash for table_hash in tables},
         "files": {str(path.relative_to(target)): sha256_of(str(path)) for path in files},
     }
-    draft = target / f"{MANIFEST}.part"
-    draft.write_text(json.dumps(listing, indent=1), encoding="utf-8")
-    draft.replace(target / MANIFEST)
+    with whole(target / MANIFEST) as draft:
+        draft.write_text(json.dumps(listing, indent=1), encoding="utf-8")
 
 
 def is_verified(folder: Path) -> bool:
@@ -232,12 +232,10 @@ def _replace(source: Path, target: Path) -> None:
     """Put a copy in place in one step; another list of champions there is kept beside it."""
     if target.exists() and sha256_of(str(target)) == sha256_of(str(source)):
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f"{target.name}.part")
-    shutil.copyfile(source, draft)
-    if target.exists() and target.name == CHAMPIONS_FILE:
-        second_name(target, set_aside(target, "before-restore"))
-    draft.replace(target)
+    with whole(target) as draft:
+        shutil.copyfile(source, draft)
+        if target.exists() and target.name == CHAMPIONS_FILE:
+            second_name(target, set_aside(target, "before-restore"))
 
 
 def _checked(folder: Path) -> dict[str, str]:
@@ -271,31 +269,20 @@ def old_copies(warehouse: Warehouse, backups: Path, kept_days: float, now: datet
     newest copy of the warehouse that can be read where no backup was verified, and the only list of champions."""
     oldest = now - timedelta(days=kept_days)
     names = [*warehouse.home.glob(f"{warehouse.file.name}.*"), *warehouse.models.glob(f"*/{CHAMPIONS_FILE}.*")]
-    kept = {path: made_at for path in names if (made_at := _kept_at(path)) and path.is_file()}
-    needed = _needed(warehouse, backups, kept)
-    too_many = _too_many(kept)
-    old = [path for path, made_at in kept.items() if (made_at < oldest or path in too_many) and path not in needed]
-    return sorted([*old, *_unfinished(backups, oldest)])
-
-
-def _too_many(kept: dict[Path, datetime]) -> set[Path]:
-    """All but the newest few of each file and reason."""
+    matches = {path: match for path in names if path.is_file() and (match := KEPT.search(path.name))}
+    kept = {path: made_at for path, match in matches.items() if (made_at := _time(match[2]))}
     times: dict[tuple[str, str], set[datetime]] = {}
     for path, made_at in kept.items():
         times.setdefault(_reason(path), set()).add(made_at)
-    return {path for path, made_at in kept.items() if made_at not in sorted(times[_reason(path)])[-MOST_KEPT:]}
+    few = {path for path, made_at in kept.items() if made_at in sorted(times[_reason(path)])[-MOST_KEPT:]}
+    stay = _needed(warehouse, backups, kept) | {path for path in few if kept[path] >= oldest}
+    return sorted([*(path for path in kept if path not in stay), *_unfinished(backups, oldest)])
 
 
 def _reason(path: Path) -> tuple[str, str]:
     """The file that was kept aside, and why: a copy and its logs have the same."""
     match = KEPT.search(path.name)
     return (str(path)[: -len(match[0])], match[1]) if match else (str(path), "")
-
-
-def _kept_at(path: Path) -> datetime | None:
-    """When it was kept, from its name: a copy has the time of change of what it is a copy of."""
-    match = KEPT.search(path.name)
-    return _time(match.group(2)) if match else None
 
 
 def _time(stamp: str) -> datetime | None:
@@ -339,17 +326,12 @@ def _unfinished(backups: Path, oldest: datetime) -> list[Path]:
     """Backups without a list that were begun, and last written to, so long ago."""
     begun = [path for path in backup_folders(backups) if not (path / MANIFEST).exists()]
     times = {path: _time(path.name.removeprefix("whorl-").removesuffix("Z")) for path in begun}
-    old = [path for path, began_at in times.items() if began_at and began_at < oldest]
-    return [path for path in old if _last_change(path) < oldest]
-
-
-def _last_change(folder: Path) -> datetime:
-    """When something in a backup was last written; the end of time if a file goes while we look: it is being made."""
-    try:
-        seconds = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
-    except FileNotFoundError:
-        return datetime.max
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    oldest_s, old = oldest.replace(tzinfo=UTC).timestamp(), []
+    for path in (path for path, began_at in times.items() if began_at and began_at < oldest):
+        with suppress(FileNotFoundError):  # a file goes while we look: it is being made
+            if max(inner.lstat().st_mtime for inner in (path, *path.rglob("*"))) < oldest_s:
+                old.append(path)
+    return old
 
 
 def settle(warehouse: Warehouse) -> bool:
@@ -463,7 +445,12 @@ def rebuild(warehouse: Warehouse) -> dict[str, int]:
         with opened(warehouse, draft, read_only=False) as connection:
             if damaged is not None:
                 has_history = _take_over(connection, warehouse.file, damaged)
-            counts = {word: _load_word(connection, warehouse.landing_folder, word) for word in MAIN_TABLES}
+            counts = dict.fromkeys(MAIN_TABLES, 0)
+            for word in MAIN_TABLES:
+                for batch in landing.live_batches(warehouse.landing_folder, word):
+                    with transaction(connection):
+                        load(connection, warehouse.landing_folder, batch)
+                    counts[word] += 1
             with transaction(connection):
                 index_models(connection, warehouse.models)
             finish(connection, draft)
@@ -479,28 +466,14 @@ def _damaged(warehouse: Warehouse) -> list[str] | None:
         return None
 
 
-def _load_word(connection: Connection, folder: str, word: str) -> int:
-    batches = landing.live_batches(folder, word)
-    for batch in batches:
-        with transaction(connection):
-            load(connection, folder, batch)
-    return len(batches)
-
-
 def _take_over(connection: Connection, old: Path, damaged: Collection[str]) -> bool:
     """Copy what is not made again from the old file; false, with a warning, if damaged tables are among it."""
-    path = str(old).replace("'", "''")
-    connection.execute(f"ATTACH '{path}' AS old (READ_ONLY)")
-    names = connection.execute(
-        "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'old' ORDER BY ALL"
-    ).fetchall()
     landed = {name for table in MAIN_TABLES.values() for name in (table.qualified, *table.qualified_parts)}
-    made_again = MADE_AGAIN | landed
-    history = [name for (name,) in names if name not in made_again]
+    history = [name for name in _names(connection) if name not in MADE_AGAIN | landed]  # the old file was migrated
+    connection.execute(f"ATTACH {as_text(str(old))} AS old (READ_ONLY)")
     for name in [name for name in history if name not in damaged]:
         connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM old.{name}")
     connection.execute("DETACH old")
-    lost = [name for name in history if name in damaged]
-    if lost:
+    if lost := [name for name in history if name in damaged]:
         logger.warning("%s: damaged, so what stood in %s is lost", old, ", ".join(lost))
     return not lost

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from tasks.intake.files import REFUSE_VALUES
 from tasks.warehouse import landing
-from tasks.warehouse.connection import Connection, transaction, writing
+from tasks.warehouse.connection import Connection, count_of, transaction, writing
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import insert_row
 
+READINGS = """
+    SELECT batch_id, landed_at FROM ops.files WHERE word = ? AND source = ? AND reader = ? AND origin_sha256 = ?
+"""
 UNKNOWN = "unknown"  # the type of a machine of which nobody says it
 # Which of two rows with one key counts: a final one, then that of the later file, then the later line.
 BETTER = "{settled} DESC, ordered_at DESC, batch_id DESC, place DESC"
@@ -79,12 +82,8 @@ def ingest(warehouse: Warehouse, word: str, batch_id: str) -> bool:
 
 def _is_known(connection: Connection, batch: Batch) -> bool:
     """In the warehouse already, or replaced there by a later reading of the same file."""
-    word, source, reader, sha256 = batch.origin.file_key
-    rows = connection.execute(
-        "SELECT landed_at FROM ops.files WHERE word = ? AND source = ? AND reader = ? AND origin_sha256 = ?",
-        [word, source, reader, sha256],
-    ).fetchall()
-    return any(landed_at >= batch.landed_at for (landed_at,) in rows)
+    rows = connection.execute(READINGS, batch.origin.file_key).fetchall()
+    return any(landed_at >= batch.landed_at for _, landed_at in rows)
 
 
 def load(connection: Connection, folder: str, batch: Batch) -> None:
@@ -98,8 +97,12 @@ def load(connection: Connection, folder: str, batch: Batch) -> None:
         refused = stack.enter_context(landing.local_file(folder, batch, "quarantine"))
         _stage(connection, table, batch, [(batch, str(rows))])
         n_repeated = _quarantine(connection, table, batch, str(refused))
-        n_refused = _count_refused(connection, str(refused)) if table.word in REFUSE_VALUES else batch.n_quarantined
-        n_kept = _count_kept(connection, table)
+        n_refused = batch.n_quarantined
+        if table.word in REFUSE_VALUES:  # values of landed rows, and further faults of a row, are no rows of the file
+            places = f"SELECT count(DISTINCT place) FROM {parquet(str(refused))} ANTI JOIN incoming USING (place)"
+            n_refused = count_of(connection, places)
+        kept = f"SELECT coalesce(sum({table.n_rows}), 0) FROM incoming ANTI JOIN repeated USING (batch_id, place)"
+        n_kept = count_of(connection, kept)
         _merge(connection, table, folder, batch)
     _register(connection, batch, n_kept, n_refused + n_repeated)
     if may_have_orphans:
@@ -113,15 +116,15 @@ def _forget_earlier_readings(connection: Connection, table: LandedTable, batch: 
     """Remove what earlier readings of this file gave; the keys go to `orphans`.
 
     Returns whether another file may hold a row for one of them."""
-    word, source, reader, sha256 = batch.origin.file_key
-    old = connection.execute(
-        "SELECT batch_id FROM ops.files WHERE word = ? AND source = ? AND reader = ? AND origin_sha256 = ?",
-        [word, source, reader, sha256],
-    ).fetchall()
+    word, source = batch.origin.word, batch.origin.source
+    old = connection.execute(READINGS, batch.origin.file_key).fetchall()
     if not old:
         return False
-    overlaps = _files_overlap(connection, table, source)
-    ids = [batch_id for (batch_id,) in old]
+    # two files hold a row of the same key where files hold more rows than the table
+    files_hold = "SELECT sum(n_kept) FROM ops.files WHERE word = $word AND source = $source"
+    table_holds = f"SELECT coalesce(sum({table.n_rows}), 0) FROM {table.qualified} WHERE source = $source"
+    overlap = count_of(connection, f"SELECT ({files_hold}) > ({table_holds})", {"word": word, "source": source})
+    ids = [batch_id for batch_id, _ in old]
     connection.execute(
         f"CREATE TEMP TABLE orphans AS SELECT {table.key} FROM {table.qualified} "
         "WHERE source = $source AND batch_id IN (SELECT unnest($ids))",
@@ -129,17 +132,7 @@ def _forget_earlier_readings(connection: Connection, table: LandedTable, batch: 
     )
     for name in (table.qualified, *table.qualified_parts, "ops.quarantine", "ops.files"):
         connection.execute(f"DELETE FROM {name} WHERE batch_id IN (SELECT unnest($ids))", {"ids": ids})
-    return overlaps
-
-
-def _files_overlap(connection: Connection, table: LandedTable, source: str) -> bool:
-    """Whether two files of a source hold a row of the same key: then they hold more rows than the table."""
-    counts = connection.execute(
-        f"""SELECT (SELECT sum(n_kept) FROM ops.files WHERE word = $word AND source = $source)
-            > (SELECT coalesce(sum({table.n_rows}), 0) FROM {table.qualified} WHERE source = $source)""",
-        {"word": table.word, "source": source},
-    ).fetchone()
-    return bool(counts and counts[0])
+    return bool(overlap)
 
 
 def _stage(
@@ -183,24 +176,7 @@ def _quarantine(connection: Connection, table: LandedTable, batch: Batch, refuse
         "FROM repeated ORDER BY place",
         about,
     )
-    count = connection.execute("SELECT count(*) FROM repeated").fetchone()
-    return int(count[0]) if count else 0
-
-
-def _count_kept(connection: Connection, table: LandedTable) -> int:
-    """Rows of the file behind the landed rows, repeated ids left out."""
-    count = connection.execute(
-        f"SELECT coalesce(sum({table.n_rows}), 0) FROM incoming ANTI JOIN repeated USING (batch_id, place)"
-    ).fetchone()
-    return int(count[0]) if count else 0
-
-
-def _count_refused(connection: Connection, refused: str) -> int:
-    """Rows of the file behind what was refused: values of landed rows and further faults of a row are none."""
-    count = connection.execute(
-        f"SELECT count(DISTINCT place) FROM {parquet(refused)} ANTI JOIN incoming USING (place)"
-    ).fetchone()
-    return int(count[0]) if count else 0
+    return count_of(connection, "SELECT count(*) FROM repeated")
 
 
 def _merge(connection: Connection, table: LandedTable, folder: str, batch: Batch) -> None:
@@ -283,8 +259,7 @@ def put_parts(
     kept: a query for batch_id and place of these rows; their parts stand in the landing files of the batches."""
     for part, target in zip(table.parts, table.qualified_parts, strict=True):
         for batch in batches:
-            with ExitStack() as stack:
-                path = stack.enter_context(landing.local_file(folder, batch, part))
+            with landing.local_file(folder, batch, part) as path:
                 connection.execute(
                     f"""INSERT INTO {target} BY NAME
                     SELECT * EXCLUDE (place), ? AS source, {as_text(batch.batch_id)} AS batch_id
@@ -297,7 +272,6 @@ def register_machines(connection: Connection, table: LandedTable, source: str) -
     """Bring ops.machines into line with the rows of a source: one row a node, with the type that it had last.
 
     table: where the column `node` stands. The caller holds the transaction."""
-    values = {"source": source, "unknown": UNKNOWN}
     connection.execute(
         f"DELETE FROM ops.machines WHERE source = $source "
         f"AND node NOT IN (SELECT node FROM {table.qualified} WHERE source = $source)",
@@ -318,5 +292,5 @@ def register_machines(connection: Connection, table: LandedTable, source: str) -
         )
         SELECT * FROM final ORDER BY node
         ON CONFLICT (source, node) DO UPDATE SET machine_type = excluded.machine_type""",
-        values,
+        {"source": source, "unknown": UNKNOWN},
     )

@@ -1,7 +1,8 @@
 """The schema, one numbered SQL file after the other, each applied once, in a transaction of its own; its dictionary."""
 
 import hashlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,7 +81,13 @@ def migrate(connection: duckdb.DuckDBPyConnection, folder: Path = FOLDER) -> lis
     file = _file_of(connection) if todo else ""
     for migration in todo:
         try:
-            _apply(connection, migration)
+            with transaction(connection):
+                connection.execute(LEDGER)
+                connection.execute(migration.sql)
+                connection.execute(
+                    "INSERT INTO ops.migrations VALUES (?, ?, ?, now()::TIMESTAMPTZ AT TIME ZONE 'UTC')",
+                    [migration.version, migration.name, migration.sha256],
+                )
         except duckdb.Error as error:
             raise of_duckdb(file, error) or WarehouseBroken(
                 f"{file}: migration {migration.name} failed ({first_line(error)}); nothing of it "
@@ -89,15 +96,12 @@ def migrate(connection: duckdb.DuckDBPyConnection, folder: Path = FOLDER) -> lis
     return [migration.name for migration in todo]
 
 
-def _apply(connection: duckdb.DuckDBPyConnection, migration: Migration) -> None:
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All of the block or nothing of it."""
     connection.execute("BEGIN")
     try:
-        connection.execute(LEDGER)
-        connection.execute(migration.sql)
-        connection.execute(
-            "INSERT INTO ops.migrations VALUES (?, ?, ?, now()::TIMESTAMPTZ AT TIME ZONE 'UTC')",
-            [migration.version, migration.name, migration.sha256],
-        )
+        yield
     except BaseException:
         with suppress(duckdb.Error):  # DuckDB may have rolled back by itself; the first error is the one to tell
             connection.execute("ROLLBACK")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.storage import remove_inside, storage_of
 from tasks.warehouse import landing, registry
-from tasks.warehouse.connection import Connection, require, transaction, writing
+from tasks.warehouse.connection import Connection, count_of, require, transaction, writing
 from tasks.warehouse.copies import old_copies
 from tasks.warehouse.ingest import MAIN_TABLES
 from tasks.warehouse.place import PruneParams, Warehouse
@@ -53,10 +53,10 @@ def old_recordings(connection: Connection, warehouse: Warehouse, kept_days: floa
         if batch.landed_at < oldest and _is_recording(batch.origin.path):
             batch_ids.add(batch.batch_id)
     batch_ids -= {batch_id for (batch_id,) in connection.execute(KEPT, {"word": WORD}).fetchall()}
-    count = connection.execute(f"SELECT count(*) FROM ({RUNS})", {"ids": list(batch_ids)}).fetchone()
+    n_runs = count_of(connection, f"SELECT count(*) FROM ({RUNS})", {"ids": list(batch_ids)})
     oldest_s = oldest.replace(tzinfo=UTC).timestamp()
     files = [path for path in live_folder(warehouse).glob("live-*.parquet") if path.stat().st_mtime < oldest_s]
-    return OldRecordings(frozenset(batch_ids), int(count[0]) if count else 0, sorted(files))
+    return OldRecordings(frozenset(batch_ids), n_runs, sorted(files))
 
 
 def forget_recordings(connection: Connection, batches: Collection[str]) -> None:
@@ -96,14 +96,6 @@ class Pruned:
         return sum(map(len, (self.models, self.landing_files, self.leftovers, self.copies, self.recordings)))
 
 
-@dataclass(frozen=True)
-class Held:
-    """Batches whose files are needed, as the warehouse knows them; and those that go, whatever is landed."""
-
-    known: set[str]
-    going: frozenset[str]
-
-
 def prune(
     warehouse: Warehouse, params: PruneParams, now: datetime, *, backups: Path | None = None, dry_run: bool = False
 ) -> Pruned:
@@ -115,16 +107,20 @@ def prune(
     require(warehouse)
     oldest = now - timedelta(days=params.runs_kept_days)
     with writing(warehouse) as connection:
-        count = connection.execute("SELECT count(*) FROM ops.runs WHERE started_at < ?", [oldest]).fetchone()
+        n_runs = count_of(connection, "SELECT count(*) FROM ops.runs WHERE started_at < ?", [oldest])
         live = old_recordings(connection, warehouse, params.live_kept_days, now)
-        known = {batch_id for (batch_id,) in connection.execute("SELECT batch_id FROM ops.files").fetchall()}
-        held = Held(known - live.batches, live.batches)
+        loaded = connection.execute("SELECT batch_id FROM ops.files").fetchall()
+        known = {batch_id for (batch_id,) in loaded} - live.batches
         models = _superfluous_models(warehouse.models, params.models_kept)
-        files = [name for word in MAIN_TABLES for name in _orphans(warehouse.landing_folder, word, held, params, now)]
-        leftovers = _leftovers(warehouse, params, now)
-        copies = old_copies(warehouse, backups or warehouse.backups, params.copies_kept_days, now)
+        begun_s = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
+        folder, backups = warehouse.landing_folder, backups or warehouse.backups
+        files = [name for word in MAIN_TABLES for name in _orphans(folder, word, known, live.batches, begun_s)]
+        # what killed processes left; what they spilled `writing` has removed
+        drafts = [path for ending in DRAFTS for path in warehouse.home.glob(f"{warehouse.file.name}{ending}*")]
+        hidden = [path for path in warehouse.models.glob("*/.*") if path.stat().st_mtime < begun_s]
+        leftovers = sorted([*drafts, *hidden])
+        copies = old_copies(warehouse, backups, params.copies_kept_days, now)
         if not dry_run:
-            backups = backups or warehouse.backups
             for leftover in (*leftovers, *copies, *live.files):
                 remove_inside(backups if leftover.parent == backups else warehouse.home, leftover)
             for card in models:
@@ -140,7 +136,7 @@ def prune(
                 else:
                     fs.rm(name, recursive=True)
     return Pruned(
-        n_runs=int(count[0]) if count else 0,
+        n_runs=n_runs,
         models=[card.model_id for card in models],
         landing_files=files,
         leftovers=_named(leftovers),
@@ -168,32 +164,23 @@ def _superfluous_models(models: Path, n_kept: int) -> list[registry.ModelCard]:
     return [card for card in old if card.model_id not in champions]
 
 
-def _orphans(folder: str, word: str, held: Held, params: PruneParams, now: datetime) -> list[str]:
-    """Landing files that no live batch names, nor one that is held, and that no reader can still be about to name; and
-    the manifests of batches that go."""
+def _orphans(folder: str, word: str, known: set[str], going: frozenset[str], begun_s: float) -> list[str]:
+    """Landing files that no live batch names, nor one that is known, and that no reader can still be about to name, as
+    none begun before begun_s is; and the manifests of batches that go, whatever is landed."""
     fs, root = storage_of(f"{folder}/{word}")
     if not fs.exists(root):
         return []
-    needed = [batch for batch in landing.batches(folder, word) if batch.batch_id in held.known]
-    needed += [batch for batch in landing.live_batches(folder, word) if batch.batch_id not in held.going]
+    needed = [batch for batch in landing.batches(folder, word) if batch.batch_id in known]
+    needed += [batch for batch in landing.live_batches(folder, word) if batch.batch_id not in going]
     named = {landed.name for batch in needed for landed in batch.tables.values()}
     named |= {f"{batch.batch_id}.json" for batch in needed}
-    oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
     entries = [entry for entry in fs.ls(root, detail=True) if Path(entry["name"]).name not in named]
-    going = {f"{batch_id}.json" for batch_id in held.going}
+    gone = {f"{batch_id}.json" for batch_id in going}
     return sorted(
         str(entry["name"])
         for entry in entries
-        if Path(entry["name"]).name in going or _changed_s(fs, entry, oldest) < oldest
+        if Path(entry["name"]).name in gone or _changed_s(fs, entry, begun_s) < begun_s
     )
-
-
-def _leftovers(warehouse: Warehouse, params: PruneParams, now: datetime) -> list[Path]:
-    """What killed processes left: drafts of the warehouse file, and models. What they spilled `writing` has removed."""
-    oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
-    drafts = [path for ending in DRAFTS for path in warehouse.home.glob(f"{warehouse.file.name}{ending}*")]
-    hidden = [path for path in warehouse.models.glob("*/.*") if path.stat().st_mtime < oldest]
-    return sorted([*drafts, *hidden])
 
 
 def _changed_s(fs: Any, entry: dict[str, Any], unknown: float) -> float:

@@ -82,8 +82,12 @@ def _process(stdin: IO[bytes], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
 def _answer(child: subprocess.Popen[bytes], stderr: IO[bytes], limit_s: float) -> QueryResult:
     pipe = cast(io.RawIOBase, child.stdout)
     _next(child, pipe, stderr)  # it has the warehouse
-    if not _is_readable(pipe, limit_s):
-        raise _too_slow(limit_s)
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    if not poll.poll(limit_s * MS or None):
+        problem = f"stopped after {limit_s:g} s, its time limit: whoever wants to write waits for it"
+        fix = "ask for less, or allow more with --limit-s or whorl.query_limit_s (0: no limit)"
+        raise BadInput("query", problem, "an answer within that time", fix)
     is_cut = _next(child, pipe, stderr)["is_cut"]
     try:
         return QueryResult(pa.ipc.open_stream(io.BufferedReader(pipe)).read_all(), is_cut)
@@ -100,18 +104,6 @@ def _next(child: subprocess.Popen[bytes], pipe: io.RawIOBase, stderr: IO[bytes])
     if "error" in message:
         raise getattr(errors, message["error"])(*message["values"])
     return message
-
-
-def _is_readable(pipe: io.RawIOBase, limit_s: float) -> bool:
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN)
-    return bool(poll.poll(limit_s * MS or None))
-
-
-def _too_slow(limit_s: float) -> BadInput:
-    problem = f"stopped after {limit_s:g} s, its time limit: whoever wants to write waits for it"
-    fix = "ask for less, or allow more with --limit-s or whorl.query_limit_s (0: no limit)"
-    return BadInput("query", problem, "an answer within that time", fix)
 
 
 def _ended(child: subprocess.Popen[bytes], stderr: IO[bytes]) -> Exception:

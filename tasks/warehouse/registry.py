@@ -5,7 +5,9 @@ models/<word>/<model id>/training.json             a note that may be written la
 models/<word>/champions.jsonl                      one line a decision, the last of a (source, kind) counts"""
 
 import hashlib
+import logging
 import os
+import shlex
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,12 +19,13 @@ from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from tasks.errors import BadInput, NotFound
 from tasks.params import Params, first_fault
-from tasks.storage import narrow, private, prove_inside, remove_inside
+from tasks.storage import narrow, private, prove_inside, remove_inside, whole
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import storage_faults
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import code_version, insert_row, json_of, now
 
+logger = logging.getLogger(__name__)
 MODEL_FILE = "model.json"
 CHAMPIONS_FILE = "champions.jsonl"
 NOTE_FILE = "training.json"
@@ -96,10 +99,19 @@ def read_card(models: Path, word: str, model_id: str) -> ModelCard:
     return _card(file)
 
 
-def cards(models: Path) -> list[ModelCard]:
-    """All models, by word and training time. Raises BadInput for a card that is damaged, or that of another folder."""
-    files = [file for file in models.glob(f"*/*/{MODEL_FILE}") if not file.parent.name.startswith(".")]
-    return sorted(map(_card, files), key=lambda card: (card.word, card.trained_at, card.model_id))
+def cards(models: Path, *, is_strict: bool = False) -> list[ModelCard]:
+    """All models, by word and training time; a card that is damaged, or that of another folder, is told and left out.
+
+    is_strict: raises BadInput for such a card."""
+    readable = []
+    for file in models.glob(f"*/[!.]*/{MODEL_FILE}"):
+        try:
+            readable.append(_card(file))
+        except BadInput as error:
+            if is_strict:
+                raise
+            logger.warning("%s", error)
+    return sorted(readable, key=lambda card: (card.word, card.trained_at, card.model_id))
 
 
 def _card(file: Path) -> ModelCard:
@@ -117,8 +129,9 @@ def folder_of(models: Path, word: str, model_id: str) -> Path:
     card, folder = read_card(models, word, model_id), models / word / model_id
     if card.files is not None and (problem := wrong_file(card, folder)):
         name, what = problem
-        fix = f"bring it back from a backup, put another into use with 'whorl models rollback {word} {card.kind}'"
-        raise BadInput(folder / name, what, "the files that were registered", f"{fix}, or train again")
+        back = shlex.join(("whorl", "models", "rollback", word, card.kind, "--source", card.source))
+        fix = f"bring it back from a backup, put another into use with '{back}', or train again"
+        raise BadInput(folder / name, what, "the files that were registered", fix)
     return folder
 
 
@@ -163,8 +176,13 @@ def decisions(models: Path, word: str) -> list[Decision]:
 
 def champion(models: Path, word: str, source: str, kind: str) -> ModelCard | None:
     """The model in use, or None before the first promotion."""
-    reigns = _reigns(models, word, source, kind)
-    return read_card(models, word, reigns[-1]) if reigns else None
+    model_id = champion_id(models, word, source, kind)
+    return read_card(models, word, model_id) if model_id else None
+
+
+def champion_id(models: Path, word: str, source: str, kind: str) -> str | None:
+    """The id of the model in use, also where its card is damaged."""
+    return next(reversed(_reigns(models, word, source, kind)), None)
 
 
 def require_champion(models: Path, word: str, source: str, kind: str, none_yet: str) -> ModelCard:
@@ -213,26 +231,21 @@ def _decide(warehouse: Warehouse, word: str, card: ModelCard, reason: str) -> De
         if made and made[-1].model_id == card.model_id:
             decision = made[-1]  # decided already, perhaps by a process that was killed before it filled the index
         else:
-            _append(file, decision)
+            _drop_half_line(file)
+            with storage_faults(file), file.open("a", encoding="utf-8") as lines:
+                lines.write(decision.model_dump_json() + "\n")
+                lines.flush()
+                os.fsync(lines.fileno())
         with transaction(connection):
             index_models(connection, warehouse.models)
     return decision
 
 
-def _append(file: Path, decision: Decision) -> None:
-    _drop_half_line(file)
-    with storage_faults(file), file.open("a", encoding="utf-8") as lines:
-        lines.write(decision.model_dump_json() + "\n")
-        lines.flush()
-        os.fsync(lines.fileno())
-
-
 def _drop_half_line(file: Path) -> None:
     """A writer killed in the middle of a line leaves no line end; the half line goes."""
     if file.exists() and (text := file.read_bytes()) and not text.endswith(b"\n"):
-        draft = file.with_suffix(".part")
-        draft.write_bytes(text[: text.rfind(b"\n") + 1])
-        draft.replace(file)
+        with whole(file) as draft:
+            draft.write_bytes(text[: text.rfind(b"\n") + 1])
 
 
 def index_models(connection: Connection, models: Path) -> int:

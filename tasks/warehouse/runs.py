@@ -10,6 +10,7 @@ import pandas as pd
 
 from tasks.errors import BadSetting, NotFound
 from tasks.params import Params
+from tasks.quantities import LEFT_OUT
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import code_version, data_version, insert_row, json_of
@@ -51,30 +52,32 @@ def list_runs(warehouse: Warehouse, *, limit: int = 20) -> pd.DataFrame:
 
 
 BEGIN_SO = """
-    SELECT run_id FROM ops.runs WHERE starts_with(run_id, $id) ORDER BY run_id <> $id, started_at DESC, run_id
+    SELECT run_id FROM ops.runs WHERE starts_with(run_id, $head) AND ends_with(run_id, $tail)
+    ORDER BY run_id <> $head, started_at DESC, run_id
 """
 LATEST = "'whorl runs list' shows the latest"
 N_NAMED = 5  # ids that an error message names
 
 
 def run_id_of(warehouse: Warehouse, text: str) -> str:
-    """The id of the one run that is called so or whose id begins so.
+    """The id of the one run that is called so or whose id begins so, or is shown so in a narrow table (BEGIN…END).
 
     Raises BadSetting if nothing is asked for, NotFound if no run or more than one fits."""
     if not text.strip():
         raise BadSetting(f"run {text!r}: expected its id or the beginning of it; {LATEST}")
-    run_ids = fetch(warehouse, BEGIN_SO, {"id": text})["run_id"].to_list()
+    head, _, tail = text.partition(LEFT_OUT)
+    run_ids = fetch(warehouse, BEGIN_SO, {"head": head, "tail": tail})["run_id"].to_list()
     return only_id(run_ids, text, f"run {text!r}: no run of this home begins so; {LATEST}")
 
 
-def only_id(ids: list[str], text: str, none: str) -> str:
+def only_id(ids: list[str], text: str, none: str, what: str = "run") -> str:
     """The id that is the text, which stands first then, or the only one that begins so. Raises NotFound."""
     if not ids:
         raise NotFound(none)
     if len(ids) > 1 and ids[0] != text:
         rest = f" and {len(ids) - N_NAMED:,} more" if len(ids) > N_NAMED else ""
         names = ", ".join(ids[:N_NAMED])
-        raise NotFound(f"run {text!r}: {len(ids):,} runs begin so: {names}{rest}; give more of the id")
+        raise NotFound(f"{what} {text!r}: {len(ids):,} {what}s begin so: {names}{rest}; give more of the id")
     return str(ids[0])
 
 

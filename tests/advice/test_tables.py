@@ -51,7 +51,7 @@ def test_columns_of_any_name_are_mapped_and_a_status_in_words_is_understood(tmp_
 
 
 def test_runs_without_a_status_have_completed(tmp_path: Path) -> None:
-    assert read_runs(written(tmp_path, "job,machine_type,nodes,runtime_s\nsort,a,2,10\n"), {})["completed"].all()
+    assert read_runs(written(tmp_path, "Job,Machine Type,nodes,runtime_s\nsort,a,2,10\n"), {})["completed"].all()
 
 
 @pytest.mark.parametrize(

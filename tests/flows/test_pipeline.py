@@ -11,6 +11,7 @@ from prefect import Flow
 
 from flows.engine.forms import call
 from flows.pipeline import PipelineParams, whorl_pipeline
+from tasks.errors import NotFound
 from tasks.jobs.params import JobsParams, quick
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -106,3 +107,9 @@ def test_too_few_runs_are_an_answer_and_no_failure(prefect_server: None, job_log
 
 def test_an_empty_home_has_nothing_to_do(prefect_server: None, tmp_path: Path) -> None:
     assert run(PipelineParams(warehouse=Warehouse(home=tmp_path))) == {"n_nodes": 0, "n_done": 0, "said": {}}
+
+
+def test_a_source_without_rows_is_refused_with_those_that_there_are(prefect_server: None, job_log: JobLog) -> None:
+    params = PipelineParams(words=("jobs",), sources=("nope",), warehouse=job_log([{"runtime_s": 60.0}]))
+    with pytest.raises(NotFound, match="source 'nope': no rows of jobs; there are: 'log'; fill one with 'whorl jobs"):
+        run(params)

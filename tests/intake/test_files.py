@@ -44,8 +44,13 @@ REFUSED_WHOLE = {
     "bzip2": (b"BZh91AY", LIMITS, "packed with bzip2; expected plain text or gzip; unpack it first"),
     "zip": (b"PK\x03\x04rest", LIMITS, "packed with zip"),
     "zstd": (b"(\xb5/\xfd rest", LIMITS, "packed with zstd"),
-    "UTF-16": ("a b\n".encode("utf-16"), LIMITS, "the text is UTF-16; expected UTF-8; convert it: iconv"),
+    "UTF-16 with half a character": (b"\xff\xfe\x00\xd8\n\x00", LIMITS, "the text in UTF-16 is damaged or cut off"),
     "UTF-16 without a mark": ("a b\n".encode("utf-16-le"), LIMITS, "binary content (NUL bytes)"),
+    "a web page": (
+        b"\n <!DOCTYPE html><html>\n",
+        LIMITS,
+        "a web page; expected a table or log; look at it: a server may",
+    ),
     "CR alone": (b"a\rb\rc\r", LIMITS, "lines end in CR alone; expected LF or CR LF; convert it: tr"),
     "gzip cut off": (gzip.compress(b"a\nb\n" * 9999)[:-30], LIMITS, "the gzip stream is damaged or cut off"),
     "gzip with a wrong byte": (gzip.compress(b"a\n")[:-5] + b"\xff1234", LIMITS, "the gzip stream is damaged"),
@@ -139,6 +144,8 @@ def test_a_text_of_windows_is_told_by_its_first_letters_wherever_they_stand(
 WAYS = {  # gzip is told by its content
     "behind a byte order mark": b"\xef\xbb\xbfone\ntwo\n",
     "without a last line end": b"one\ntwo",
+    "in UTF-16": "one\r\ntwo\r\n".encode("utf-16"),
+    "in UTF-16, packed": gzip.compress("one\ntwo\n".encode("utf-16")),
     "in two members of gzip": gzip.compress(b"one\n") + gzip.compress(b"two\n"),
 }
 

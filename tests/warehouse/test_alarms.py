@@ -36,9 +36,8 @@ def test_the_clock_may_have_a_zone_and_rows_are_utc(warehouse):
     assert read_alarms(warehouse)["raised_at"].iloc[0] == datetime(2026, 1, 1, 12)
 
 
-def test_alarms_are_found_by_id_and_by_source(warehouse):
+def test_alarms_are_found_by_id(warehouse):
     with writing(warehouse) as connection:
         raise_alarms(connection, [alarm("a"), alarm("b", source="other")])
     assert read_alarms(warehouse, ids=[alarm("a").alarm_id])["subject"].tolist() == ["a"]
-    assert read_alarms(warehouse, source="other")["subject"].tolist() == ["b"]
     assert read_alarms(warehouse, ids=[]).empty

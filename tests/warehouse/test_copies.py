@@ -29,6 +29,10 @@ def hashes(warehouse):
     return {one.table: one.hash for one in hash_tables(warehouse)}
 
 
+def hashes_of_rows(warehouse):
+    return {table: hashed for table, hashed in hashes(warehouse).items() if table != "ops.migrations"}
+
+
 def add_model(warehouse, model_id, day):
     card = registry.ModelCard(
         model_id=model_id, word="jobs", source="log", kind="shapes", trained_at=NOON + timedelta(days=day), run_id="r",
@@ -116,9 +120,9 @@ def test_backup_and_restore_elsewhere_give_the_same_hashes(filled, elsewhere, tm
     assert {path.stat().st_mode & 0o077 for path in paths} == {0}  # for their owner alone
     assert registry.champion(elsewhere.models, "jobs", "log", "shapes").model_id == "m1"
     assert (elsewhere.models / "jobs" / "m1" / "weights.bin").read_bytes() == b"m1"
-    before = {k: v for k, v in hashes(elsewhere).items() if k != "ops.migrations"}
+    before = hashes_of_rows(elsewhere)
     rebuild(elsewhere)
-    assert {k: v for k, v in hashes(elsewhere).items() if k != "ops.migrations"} == before
+    assert hashes_of_rows(elsewhere) == before
 
 
 def test_restore_brings_back_the_rows_and_keeps_what_stood_there(filled, put_in, tmp_path, runs_in):
@@ -188,14 +192,12 @@ def test_a_remote_landing_folder_is_backed_up_and_restored(filled, elsewhere, pu
     fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
 
 
-def flip_blocks(file):
-    """Damage every block of a DuckDB file that holds rows."""
+def flip_blocks(file, table="jobs.runs"):
+    """Damage every block of a DuckDB file that holds rows of a table."""
     content = bytearray(file.read_bytes())
     with duckdb.connect(str(file), read_only=True) as connection:
-        blocks = connection.execute(
-            "SELECT DISTINCT block_id FROM pragma_storage_info('jobs.runs') WHERE block_id >= 0"
-        )
-        for (block,) in blocks.fetchall():
+        found = connection.execute(f"SELECT DISTINCT block_id FROM pragma_storage_info('{table}') WHERE block_id >= 0")
+        for (block,) in found.fetchall():
             content[3 * 4096 + block * 262_144 + 1000] ^= 0xFF
     file.write_bytes(content)
 
@@ -461,10 +463,6 @@ RUN = RunRecord(
 )  # fmt: skip
 
 
-def hashes_of_rows(warehouse):
-    return {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
-
-
 @pytest.fixture
 def lived_in(warehouse, put_in):
     """Two files, the second of them read twice, a run, an alarm, and a summary that another step made."""
@@ -580,12 +578,8 @@ def test_where_a_file_system_knows_no_links_the_old_file_is_kept_as_a_copy(lived
 
 @pytest.mark.parametrize(("table", "keeps"), [("jobs.runs", True), ("ops.alarms", False)])
 def test_what_can_be_read_of_a_damaged_warehouse_is_taken_over_and_it_is_kept_beside(lived_in, table, keeps, caplog):
-    before, content = hashes_of_rows(lived_in), bytearray(lived_in.file.read_bytes())
-    with duckdb.connect(str(lived_in.file), read_only=True) as connection:
-        found = connection.execute(f"SELECT DISTINCT block_id FROM pragma_storage_info('{table}') WHERE block_id >= 0")
-        for (block,) in found.fetchall():
-            content[3 * 4096 + block * 262_144 + 1000] ^= 0xFF
-    lived_in.file.write_bytes(content)
+    before = hashes_of_rows(lived_in)
+    flip_blocks(lived_in.file, table)
     with pytest.raises(WarehouseBroken, match="is damaged"):
         hashes_of_rows(lived_in)
     rebuild(lived_in)

@@ -332,7 +332,7 @@ def test_a_model_is_promoted_and_rolled_back(whorl: Whorl, models: Warehouse) ->
     first, second = (line.split() for line in whorl("models", "list").out.splitlines()[1:])
     assert first[:5] == ["shapes-1", "jobs", "log", "shapes", "yes"]
     assert "crps 0.4" in " ".join(second) and "yes" not in second
-    ended = whorl("models", "promote", "shapes-2", "--reason", "better on D3")
+    ended = whorl("models", "promote", "sh…-2", "--reason", "better on D3")  # as a narrow table shows it
     assert ended.out == "shapes of source log is now shapes-2 (better on D3)\n"
     assert in_use(whorl) == ["shapes-2"]
     whorl.done("models", "rollback", "jobs", "shapes", "--source", "log")
@@ -343,9 +343,27 @@ def test_an_unknown_model_names_those_that_there_are(whorl: Whorl, models: Wareh
     ended = whorl("models", "promote", "shapes-9")
     assert ended.code == 4
     assert ended.err.endswith("there are: shapes-1, shapes-2\n")
+    ended = whorl("models", "promote", "shapes")
+    assert (ended.code, "2 models begin so: shapes-1, shapes-2;" in ended.err) == (4, True)
+
+
+def test_a_damaged_card_is_told_and_keeps_no_other_model_from_use(whorl: Whorl, models: Warehouse) -> None:
+    (models.models / "jobs" / "shapes-1" / "model.json").write_text("{")
+    listed = whorl("models", "list")
+    assert (listed.code, "shapes-2" in listed.out) == (0, True)
+    assert "shapes-1/model.json: not a ModelCard" in listed.err
+    assert "is now shapes-2" in whorl.done("models", "promote", "shapes-2").out
 
 
 def test_no_model_at_all_is_a_note(whorl: Whorl, home: Path) -> None:
     ended = whorl("models", "list")
     assert (ended.code, ended.out) == (0, "")
     assert ended.err == f"{home}/models: no model has been trained yet\n"
+
+
+def test_the_graph_tells_its_parts_which_are_no_machines(whorl: Whorl, flow_finds: Callable[[Any], list[Any]]) -> None:
+    said = {"nodes-answer lab": "3 nodes are ranked", "nodes-page lab": "its page is written"}
+    flow_finds({"n_nodes": 2, "n_done": 1, "said": said})
+    lines = whorl.done("pipeline", "--word", "nodes", "--source", "lab").out.splitlines()
+    assert lines[0].split() == ["part", "what", "it", "says"]
+    assert lines[-1] == "1 of 2 parts done, the others were as they are"

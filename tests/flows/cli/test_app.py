@@ -353,6 +353,11 @@ def test_a_path_a_map_and_a_reader_that_are_none_are_refused(
     assert not home.exists()
 
 
+def test_a_word_that_the_graph_has_not_is_refused_with_those_that_it_has(whorl: Whorl) -> None:
+    ended = whorl("pipeline", "--word", "job")
+    assert (ended.code, "'job' is none of jobs, workloads, nodes, advice" in ended.err) == (2, True)
+
+
 @pytest.mark.parametrize("verb", WITHOUT_ROWS, ids=" ".join)
 def test_an_empty_home_and_an_unknown_source_are_refused(
     whorl: Whorl, job_log: Callable[..., Warehouse], verb: tuple[str, str]

@@ -199,10 +199,14 @@ def test_hashes_see_rows_and_not_their_order(job_log_at: Callable[[Path], Any], 
     assert hashed("e", [*doubled_pair, rows[0]])["jobs.runs"] != hashed("f", [*rows, rows[0]])["jobs.runs"]
 
 
-def test_the_dictionary_explains_every_column_of_a_query(whorl: Whorl) -> None:
+def test_the_dictionary_explains_every_column_of_a_query_also_to_machines(whorl: Whorl) -> None:
     shown = whorl("warehouse", "dictionary").out
     assert shown.startswith("# Data dictionary\n")
     assert "| `runtime_s` | DOUBLE | seconds from start to end" in shown
+    told = json.loads(whorl("warehouse", "dictionary", "--json").out)["tables"]
+    assert set(told["jobs.runs"]) == {"meaning", "columns"}
+    assert told["jobs.runs"]["columns"]["runtime_s"]["type"] == "DOUBLE"
+    assert told["jobs.runs"]["columns"]["run_id"]["is_nullable"] is False
 
 
 def test_a_snapshot_is_a_warehouse_of_its_own_and_machines_are_told_what_a_copy_is(
@@ -219,19 +223,6 @@ def test_a_snapshot_is_a_warehouse_of_its_own_and_machines_are_told_what_a_copy_
     assert made == {"folder": folder, "n_files": len(sizes), "size_bytes": sum(sizes)}
     back = json.loads(whorl("warehouse", "restore", folder, "--json").out)
     assert back == {"home": str(varied_log.home), "folder": folder, "n_files": 1}  # the list counts no list
-
-
-def test_machines_get_the_dictionary_table_by_table(whorl: Whorl) -> None:
-    told = json.loads(whorl("warehouse", "dictionary", "--json").out)["tables"]
-    assert set(told["jobs.runs"]) == {"meaning", "columns"}
-    assert told["jobs.runs"]["columns"]["runtime_s"]["type"] == "DOUBLE"
-    assert told["jobs.runs"]["columns"]["run_id"]["is_nullable"] is False
-
-
-def kept_aside(warehouse: Warehouse) -> Path:
-    kept = warehouse.file.with_name(f"{warehouse.file.name}.broken-20200101T120000000000")
-    kept.write_text("not whole")
-    return kept
 
 
 @pytest.mark.parametrize(
@@ -260,7 +251,8 @@ def test_what_is_old_or_left_behind_goes_and_is_named(
 def test_what_prune_keeps_can_be_set_and_a_flag_wins(
     whorl: Whorl, varied_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = kept_aside(varied_log)
+    kept = varied_log.file.with_name(f"{varied_log.file.name}.broken-20200101T120000000000")
+    kept.write_text("not whole")
     monkeypatch.setenv("WHORL_WHORL__PRUNE__COPIES_KEPT_DAYS", "36500")
     assert json.loads(whorl("warehouse", "prune", "--json", "--home", varied_log.home).out)["copies"] == []
     told = whorl("warehouse", "prune", "--json", "--home", varied_log.home, "--copies-kept-days", 1, "--dry-run").out

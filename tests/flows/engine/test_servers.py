@@ -212,19 +212,12 @@ def test_results_are_json_and_everything_lives_in_the_home(tmp_path: Path, own_e
     assert "PREFECT_API_URL" not in own_environment
 
 
-def test_flows_use_the_running_server_of_their_home(
+def test_flows_use_the_server_that_the_user_names_else_the_running_one_of_their_home(
     tmp_path: Path, own_environment: dict[str, str], api_url: str
 ) -> None:
     write_server_file(tmp_path, api_url, os.getpid())
-    assert servers.prepare(tmp_path) == api_url
-    assert own_environment["PREFECT_API_URL"] == api_url
-
-
-def test_a_server_that_the_user_names_comes_first(
-    tmp_path: Path, own_environment: dict[str, str], api_url: str
-) -> None:
+    assert servers.prepare(tmp_path) == own_environment["PREFECT_API_URL"] == api_url
     own_environment["PREFECT_API_URL"] = "http://prefect.example/api"
-    write_server_file(tmp_path, api_url, os.getpid())
     assert servers.prepare(tmp_path) == "http://prefect.example/api"
 
 

@@ -49,12 +49,6 @@ def test_a_file_that_nobody_knows_is_refused_with_what_could_be_read(tmp_path: P
     assert "Standard Workload Format (.swf, .swf.gz)" in said
 
 
-def test_a_file_of_two_bytes_a_character_is_told_apart_from_one_that_nobody_knows(tmp_path: Path) -> None:
-    (tmp_path / "ti.json").write_bytes('{"task_instances": []}'.encode("utf-16"))
-    with pytest.raises(BadInput, match="the text is UTF-16; expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"):
-        detect(str(tmp_path / "ti.json"), LIMITS)
-
-
 def test_a_missing_file_is_missing_and_not_unknown(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be opened"):
         detect(str(tmp_path / "nothing.swf"), LIMITS)

@@ -230,7 +230,7 @@ ODD_QUOTES = {
 def test_a_line_is_read_alike_beside_good_and_broken_ones(
     tmp_path: Path, neighbour: str, written: str, name: str
 ) -> None:
-    rows, _ = of_csv(tmp_path, f"{HEADER}\n{neighbour}{LINE.replace('etl', written)}\n{LINE}\n")
+    rows, _ = of_csv(tmp_path, f"SEP=,\n{HEADER}\n{neighbour}{LINE.replace('etl', written)}\n{LINE}\n")
     assert rows["name"].to_list() == [name, "etl"]
 
 
@@ -754,6 +754,10 @@ LINE_FAULTS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a quote that is not closed": (replace(b'"', b""), "20 fields; the header has 19"),
     "a quote that is never closed": (lambda line: b'"' + line.replace(b'"', b""), "a quote that is not closed"),
     "a word for a number": (with_field("runtime_s", b"fast"), "runtime_s 'fast' is not a number"),
+    "a clock of 400 digits": (
+        with_field("runtime_s", b"9" * 400 + b":00:00"),
+        "an infinite number; expected a finite one or none",
+    ),
     "a decimal comma": (with_field("runtime_s", b'"1,5"'), "runtime_s '1,5' is not a number"),
     "a date that does not exist": (
         with_field("started_at", b"2026-02-30T10:00:00"),

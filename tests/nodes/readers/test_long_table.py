@@ -161,7 +161,6 @@ FILES = {
         "node,benchmark,started_at,metric,value,value\nn,x,2026-01-31,m,1,1\n", "the column 'value' stands there twice",
     ),
     "no row": ("node,benchmark,started_at,metric,value\n", "no row in it"),
-    "UTF-16": ("node,benchmark\n".encode("utf-16"), "the text is UTF-16"),
     "names not UTF-8": (
         "node,größe\n".encode("latin-1") + b"n,1\n", "line 1: the line is not UTF-8; convert the file",
     ),

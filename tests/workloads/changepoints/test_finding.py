@@ -166,3 +166,11 @@ def test_a_season_is_told_by_the_samples_after_which_it_repeats():
     found = find_changepoints(swings)
     assert [model.period for model in found.models] == [31], "six of its swings repeat as well"
     assert found.indices.tolist() == []
+
+
+def test_among_days_and_weekends_a_shift_of_level_alone_is_a_change():
+    hour = np.arange(9, 681)  # from nine in the morning, four weeks
+    rhythm = 10 * np.sin(2 * np.pi * hour / 24) - 8 * (hour // 24 % 7 >= 5) + 6 * (hour >= 409)
+    found = find_changepoints(rhythm + np.random.default_rng(0).normal(0, 1.5, 672))
+    assert [model.period for model in found.models] == [168]
+    assert found.indices.tolist() == [400]

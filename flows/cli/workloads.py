@@ -488,6 +488,9 @@ CHANGE_COLUMNS = columns(
 )  # fmt: skip
 
 
+ISO_DATE = re.compile(r"\d{4}-\d\d")  # whose texts are in the order of the times
+
+
 def changepoints(
     call: Invocation,
     file: str,
@@ -498,10 +501,11 @@ def changepoints(
     """Find where a series changes.
 
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
-    empty cell, and an empty line, is a missing sample and keeps its row. A column called date, time, timestamp or alike
-    holds the times of the rows.
+    empty cell, and an empty line, is a missing sample and keeps its row. A column of dates, or called date, time,
+    timestamp or alike, holds the times of the rows.
 
-    FILE: CSV with a header line, a column a counter; or telemetry, as sar, vmstat or perf print it
+    FILE: CSV with a header line, a column a counter; or one run of telemetry, as sar, vmstat or perf print it, in JSON
+        or Parquet
     --column NAME: Only this one; may be repeated
     --method: bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures
     --each: Of each column on its own; otherwise those that all share"""
@@ -538,6 +542,8 @@ def changepoints(
     if rows:
         is_shown = {"counter": each, "at": series.times, "mean_before": is_alone, "mean_after": is_alone}
         show_table(rows, tuple(shown for shown in CHANGE_COLUMNS if is_shown.get(shown.key, True)))
+        if ISO_DATE.match("".join(series.times[:1])) and series.times[0] > series.times[-1]:
+            call.note("the times fall: a row is before another one in the file, and after it in time")
     else:
         call.note(f"no change in {len(series.values):,} samples")
 

@@ -1,5 +1,7 @@
 """A series for change points: every line is a sample, and what is no number is named with its line."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,22 @@ def test_a_column_that_is_called_a_time_is_no_series_unless_it_is_named(tmp_path
     found = series(tmp_path, f"{name},a\n0,1\n1,2\n")
     assert (found.names, found.times) == (("a",), ("0", "1"))
     assert read_series(str(tmp_path / "s.csv"), ReadLimits(), [name]).names == (name,)
+
+
+def test_a_column_of_dates_or_clocks_is_no_series_whatever_it_is_called(tmp_path):
+    found = series(tmp_path, "build,when,a\n7,2026-03-01 00:01,1.5\n8,,2.5\n")
+    assert (found.names, found.times) == (("build", "a"), ("2026-03-01 00:01", ""))
+
+
+def test_a_table_in_json_is_a_series_with_its_times(tmp_path):
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps([{"time": f"2026-03-01T00:00:{at:02}", "a": at % 4} for at in range(6)]))
+    found = series_of(str(path), ReadParams())
+    assert (found.names, found.times[1], found.values[:, 0].tolist()) == (
+        ("a",),
+        "2026-03-01 00:00:01",
+        [0, 1, 2, 3, 0, 1],
+    )
 
 
 BROKEN = {

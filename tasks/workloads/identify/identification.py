@@ -55,7 +55,8 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
     known = [c for c in range(len(seen)) if np.isfinite(gaps[c])]
     telling = [c for c in known if gaps[c] < LEAST_GAP and apart[c] >= LEAST_APART]
     telling.sort(key=lambda c: (-apart[c] / (1 + gaps[c]), view.counters[c].name))
-    far = [c for c in known if gaps[c] >= LEAST_GAP and _shows(seen[c], expected[c])]
+    shows = np.abs(seen - expected) > LEAST_CHANGE * np.maximum(np.abs(seen), np.abs(expected))
+    far = [c for c in known if gaps[c] >= LEAST_GAP and shows[c]]
     far.sort(key=lambda c: (-gaps[c], view.counters[c].name))
 
     def line(c: int, form: str) -> str:
@@ -68,10 +69,6 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
         sentence = f"no counter by itself differs from {workload} by more than runs of one workload do"
         differed = [sentence if is_known else f"{sentence}, but all together do"]
     return tuple(matched + differed if is_known else differed + matched)
-
-
-def _shows(value: float, expected: float) -> bool:
-    return abs(value - expected) > LEAST_CHANGE * max(abs(value), abs(expected))
 
 
 def name_in_words(counter: Counter) -> str:

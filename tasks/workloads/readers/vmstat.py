@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tasks.errors import BadInput
 from tasks.intake.files import SINCE_BOOT, Refused, all_refusals, read_lines, refusals, refused_rows
@@ -55,7 +54,7 @@ class VmstatReader:
         is_absolute = any(times)
         seconds = params.interval_s * np.arange(len(rows), dtype=np.float64)
         if is_absolute:
-            seconds = unix_seconds(pa.chunked_array([pa.array(times, pa.string())]), zone)
+            seconds = unix_seconds(times, zone)
         is_timed = ~np.isnan(seconds)
         untimed = refusals(places[~is_timed], "no time; expected a date and a clock", [""] * int((~is_timed).sum()))
         refused = all_refusals([refused_rows(bad), untimed])

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -237,7 +236,7 @@ def show_identifications(rows: Sequence[Mapping[str, Any]]) -> None:
                 **row,
                 "said": identification_words(row),
                 "view": VIEWS[row["view"]],
-                "sure": " + ".join(map(share, _sure(row))),
+                "sure": " + ".join(map(share, [part["probability"] for part in row["present"]] or [row["confidence"]])),
             }
             for row in rows
         ]
@@ -249,11 +248,6 @@ def show_identifications(rows: Sequence[Mapping[str, Any]]) -> None:
         print()
         for reason in row["reasons"]:
             say(f"- {reason}")
-
-
-def _sure(row: Mapping[str, Any]) -> list[float]:
-    """The probability of each workload that is named, or of the statement."""
-    return [part["probability"] for part in row["present"]] or [row["confidence"]]
 
 
 def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
@@ -442,7 +436,9 @@ def clusters(
         say(*lines)
     if clustering.changes:
         print()
-        show_table([{**vars(change), "when": _when(change.at, change.at_s)} for change in clustering.changes], CHANGES)
+        when = [f"{change.at:%F %T}" if change.at else f"after {change.at_s:g} s" for change in clustering.changes]
+        rows = [vars(change) | {"when": at} for change, at in zip(clustering.changes, when, strict=True)]
+        show_table(rows, CHANGES)
     n_runs = sum(len(cluster.run_ids) for cluster in clustering.clusters)
     call.note(f"compared {counted(n_runs, 'run')} on {counted(clustering.n_counters, 'counter')}")
     if clustering.left_out:
@@ -454,10 +450,6 @@ def clusters(
     if any(cluster.n_windows < len(cluster.run_ids) for cluster in nameless):
         command = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
         call.note(f"next: name a run of each in a manifest (path, run_id, workload): {command}")
-
-
-def _when(at: datetime | None, at_s: float) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}" if at else f"after {at_s:g} s"
 
 
 def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> Output:

@@ -2,7 +2,7 @@
 .evaluation_figures. Imports no training."""
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import pandas as pd
 
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 
 WORD = "workloads"
 KIND = "identity"
+
+
+class TrainedModel(TypedDict):
+    """model_id: of the new model; champion_id: of the one in use now; accuracy: of the new one on held-out runs.
+
+    held_out: what was held out, such as `round 5`."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    accuracy: float
+    held_out: str
 
 
 def champion_of(warehouse: Warehouse, source: str) -> "tuple[ModelCard, Model] | None":

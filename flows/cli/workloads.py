@@ -352,9 +352,11 @@ def identify(
     if identified.refused and not identified.identifications:
         raise identified.refused[0]
     rows = as_records(identified, runs, public)
+    right, n_held_out = (card.metrics[f"held_out.{key}"] for key in ("accuracy", "n"))
     yield {
         "source": source_name,
         "model_id": identified.model_id,
+        "held_out_accuracy": right,
         "runs": rows,
         "refused": [*map(str, identified.refused)],
     }
@@ -368,6 +370,7 @@ def identify(
         show_table(shown, EACH_GROUP)
     else:
         show_identifications(rows)
+    call.note(f"in training the model called {share(right)} of {counted(int(n_held_out), 'held-out run')} right")
     for error in identified.refused:
         call.note(f"not identified: {error}")
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from flows.cli.invocation import source_with_rows
+from tasks.quantities import share
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.intake import fetch_runs
@@ -199,7 +200,9 @@ def test_a_run_is_named_with_confidence_neighbours_and_reasons(whorl: Whorl, ide
     assert run["reasons"]
     assert (run["statement"], run["view"], run["present"][0]["workload"]) == ("known", "own", "a")
     assert run["present"][0]["probability"] == run["confidence"]
-    lines = whorl("workloads", "identify", "a-00").out.splitlines()
+    ended = whorl("workloads", "identify", "a-00")
+    assert ended.err == f"in training the model called {share(found['held_out_accuracy'])} of 8 held-out runs right\n"
+    lines = ended.out.splitlines()
     facts = {line.split("  ")[0]: line for line in lines if line and not line.startswith("-")}
     assert {"run", "workload", "by the counters of", "nearest", "label", "model"} <= set(facts)
     assert " % sure)" in facts["workload"] and "a at distance " in facts["nearest"]

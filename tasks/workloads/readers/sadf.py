@@ -49,8 +49,12 @@ BANNER = re.compile(r"^(?:Linux|SunOS|AIX|Darwin) \S+ +\((?P<host>[^)]*)\)\s+(?P
 CLOCK = re.compile(r"^(\d{1,2})[:時h](\d\d)[:分m](\d\d)[秒s]?(?:\s+([AaPp])\.?\s?[Mm]\.?)?(?=\s)")
 RESTARTED = re.compile(r"\bLINUX RESTART\b")
 MAGIC = (b"\x96\xd5", b"\xd5\x96")
-DOCUMENT = re.compile(rb"\s*(\{\s*\"sysstat\"|<\?xml[^>]*>\s*(<!DOCTYPE sysstat|<sysstat))")
-NUMBER = re.compile(r"^-?\d+(?:[.,]\d+)?$")
+DOCUMENT = re.compile(  # JSON, XML, -p, -r, and all sections on one line
+    rb"\s*(\{\s*\"sysstat\"|<\?xml[^>]*>\s*(<!DOCTYPE sysstat|<sysstat)|\S+\t-?\d+\t[^\t]+\t[^\t]+\t\S+\t|"
+    rb"\S+( UTC)?; \w+; |# hostname;[^\n]*\[\.\.\.\])"
+)
+NUMBER = re.compile(r"^(-?\d+(?:[.,]\d+)?)([%BkMGTP]?)$")
+KIBIBYTES = {"%": 1.0, **{letter: 1024.0 ** (power - 1) for power, letter in enumerate("BkMGTP")}}  # of sar --human
 COMMA = re.compile(rb"\s\d+,\d+\s")  # where decimals have commas, days stand before months
 DEVICE = re.compile(r"^[A-Z]+$")
 MIDNIGHT_S = 6 * 3600  # a clock that falls by more has passed midnight; by less it was set back
@@ -77,7 +81,7 @@ class SadfReader:
     """Reads what sadf -d or sar prints."""
 
     name: str = "sadf"
-    version: int = 4
+    version: int = 5
     title: str = "sysstat's sadf -d, or what sar prints"
     endings: tuple[str, ...] = (".sadf", ".sadf.csv", ".sar")
 
@@ -91,7 +95,7 @@ class SadfReader:
         if tool := neighbour(head):
             raise BadInput(path, tool, EXPECTED, "record the machine with sar -A 1")
         if is_other(head):
-            problem = "a file of sysstat itself, or JSON or XML of sadf"
+            problem = "a file of sysstat itself, or what sadf prints with -j, -x, -p, -r or -h"
             raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
         files = section_files(path)
         parts, refused = _parts(files, params)
@@ -119,7 +123,7 @@ def is_sar(head: bytes) -> bool:
 
 
 def is_other(head: bytes) -> bool:
-    """Whether a file is sysstat's own, as `sar -o` and the daily sa26 are, or JSON or XML of `sadf`."""
+    """Whether a file is sysstat's own, as `sar -o` and the daily sa26 are, or what `sadf` prints without -d."""
     return head.startswith(MAGIC) or bool(DOCUMENT.match(head))
 
 
@@ -162,7 +166,9 @@ class SarLines:
             fields = [" ".join(words[values:]), *words[:values]]
         if not self.columns or self.columns[0] in UNREADABLE:
             return ""
-        return ";".join([self.host, "", self._time(clock, self.columns), *(cell.replace(",", ".") for cell in fields)])
+        columns = self.columns if len(self.columns) == len(fields) else ("",) * len(fields)
+        cells = (_plain(cell, column) for cell, column in zip(fields, columns, strict=True))
+        return ";".join([self.host, "", self._time(clock, self.columns), *cells])
 
     def _header(self, words: Sequence[str]) -> str:
         self.is_last = bool(DEVICE.match(words[-1])) and not DEVICE.match(words[0])
@@ -183,6 +189,13 @@ class SarLines:
         if self.day is None:
             return f"{hour:02}:{minute:02}:{second:02}"  # which day, nobody says
         return f"{self.day + timedelta(days=days)} {hour:02}:{minute:02}:{second:02}"
+
+
+def _plain(cell: str, column: str) -> str:
+    """A cell as sadf -d prints it: in the unit that its column has, kB or MB, where --human has scaled it."""
+    number, unit = match.groups() if (match := NUMBER.match(cell)) else (cell, "")
+    number = number.replace(",", ".")
+    return f"{float(number) * KIBIBYTES[unit] / (1024 if column.startswith('MB') else 1):g}" if unit else number
 
 
 def day_of(text: str, *, is_month_first: bool) -> date | None:

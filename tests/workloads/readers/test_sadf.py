@@ -212,6 +212,7 @@ WRITTEN = {
         "12:00:10        all      5,00     95,00\nMoyenne :       all      5,00     95,00\n", "05/11/2026"
     ),
     "Japan": printed("12時00分10秒     all      5.00     95.00\n", "2026年11月05日", "12時00分00秒"),
+    "for people (--human)": printed("12:00:10        all      5.0%     95.0%\n"),
     "Spain, 12 hours": printed("12:00:10 p. m.  all      5,00     95,00\n", "05/11/26", "12:00:00 p. m."),
 }
 
@@ -246,6 +247,14 @@ def test_a_device_behind_its_values_may_hold_blanks(found_in):
     assert found.column("filesystem.per_mnt_per_my_disk.pct_fsused") == [10.5]
 
 
+def test_sizes_for_people_are_in_the_unit_of_their_column(found_in):
+    header = "\n{}   IFACE    rxkB/s    txkB/s\n"
+    found = found_in(printed("12:00:10   lo   1.5M   512.0B\n", header=header))
+    assert (found.column("iface.lo.rxkb"), found.column("iface.lo.txkb")) == ([1536], [0.5])
+    found = found_in(printed("12:00:10   2.0G   5.0%   /srv\n", header="\n{}  MBfsfree  %fsused FILESYSTEM\n"))
+    assert found.column("filesystem.per_srv.mbfsfree") == [2048]
+
+
 def test_a_restart_of_sar_begins_another_run(found_in):
     rows = "12:00:10  all  5.00  95.00\n\n12:01:00      LINUX RESTART\t(2 CPU)\n"
     again = SAR_CPU.format("12:02:00") + "12:02:10  all  7.00  93.00\n"
@@ -264,9 +273,15 @@ def test_other_texts_are_no_output_of_sar(head):
     assert not is_sar(head.encode())
 
 
-@pytest.mark.parametrize("content", [b"\x96\xd5\x71\x21\x00\x00", b'{"sysstat": {"hosts": []}}', b"<?xml?>\n<sysstat>"])
+@pytest.mark.parametrize("content", [
+    b"\x96\xd5\x71\x21\x00\x00", b'{"sysstat": {"hosts": []}}', b"<?xml?>\n<sysstat>",
+    b"vm\t1\t2026-11-27 02:53:58 UTC\tall\t%user\t4", b"02:53:58 UTC; CPU; -1; %user; 334225; 33",
+    b"# hostname;interval;timestamp;CPU;%user[...];proc/s\nvm;1;2026-11-27 02:53:58 UTC;-1;5;0;6;100",
+])  # fmt: skip
 def test_other_files_of_sysstat_say_what_prints_them(found_in, content):
-    with pytest.raises(BadInput, match=r"a file of sysstat itself, or JSON or XML of sadf; .* sadf -d FILE -- -A"):
+    with pytest.raises(
+        BadInput, match=r"a file of sysstat itself, or what sadf prints with -j.*; .* sadf -d FILE -- -A"
+    ):
         found_in(content, name="sa26")
 
 

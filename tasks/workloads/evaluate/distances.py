@@ -104,16 +104,6 @@ def _warp(points: FloatArray, turned: FloatArray, ceiling: float) -> float:
     return float(row[m])
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, boundscheck=False)
-def _straight(first: FloatArray, second: FloatArray) -> float:
-    """d = √(Σ (x_i − x_j)²) over all phases of two runs of equal shape (p, d) (eq. 5)."""
-    total = 0.0
-    for i in range(first.shape[0]):
-        for k in range(first.shape[1]):
-            total += (first[i, k] - second[i, k]) ** 2
-    return float(np.sqrt(total))
-
-
 @njit(cache=True, boundscheck=False)
 def _at_best_offset(first: FloatArray, second: FloatArray, is_warped: bool) -> float:
     """Smallest distance of the shorter run to any part of the longer one that has as many phases."""
@@ -123,7 +113,8 @@ def _at_best_offset(first: FloatArray, second: FloatArray, is_warped: bool) -> f
     best = np.inf
     for offset in range(longer.shape[0] - n + 1):
         window = longer[offset : offset + n]
-        best = min(best, _warp(window, turned, best) if is_warped else _straight(window, shorter))
+        # eq. 5: over all phases
+        best = min(best, _warp(window, turned, best) if is_warped else np.sqrt(((window - shorter) ** 2).sum()))
     return best
 
 

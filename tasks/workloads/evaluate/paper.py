@@ -66,16 +66,12 @@ class PaperTrees:
     classes: tuple[str, ...]
     booster: Any
 
-    def probabilities(self, features: FloatArray) -> FloatArray:
-        """(n_runs, n_classes), rows sum to 1. features: (n_runs, n_features), as in training."""
-        if self.booster is None or not len(features):
-            return np.full((len(features), len(self.classes)), 1 / len(self.classes))
-        predicted = self.booster.predict(np.ascontiguousarray(features), num_threads=1)
-        return np.asarray(predicted).reshape(len(features), -1)
-
     def workloads(self, features: FloatArray) -> list[str]:
-        """The most probable workload of each run."""
-        return [self.classes[at] for at in self.probabilities(features).argmax(axis=1)]
+        """The most probable workload of each run. features: (n_runs, n_features), as in training."""
+        if self.booster is None or not len(features):
+            return [self.classes[0]] * len(features)
+        probabilities = self.booster.predict(np.ascontiguousarray(features), num_threads=1)
+        return [self.classes[at] for at in np.asarray(probabilities).reshape(len(features), -1).argmax(axis=1)]
 
 
 @dataclass(frozen=True)

@@ -132,9 +132,7 @@ class MariaDb(MariaDbServer):
         self.make_mariadb(place, DATABASE)
         self.finish(place, "sysbench", [*_sysbench(place, TABLES), "prepare"])
 
-    def start(self, place: ProgramPlace) -> None:
-        """Start the server."""
-        self.start_mariadb(place)
+    start = MariaDbServer.start_mariadb
 
     def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start sysbench."""

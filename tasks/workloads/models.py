@@ -76,7 +76,12 @@ def read_figures(warehouse: Warehouse, source: str, model_id: str) -> Figures:
         "ORDER BY key",
         {"source": source, "model_id": model_id},
     )
+    return by_key(rows)
+
+
+def by_key(rows: pd.DataFrame) -> Figures:
+    """Figures from their rows (key, value, reason)."""
     figures: Figures = {}
-    for key, value, reason in rows.itertuples(index=False):
+    for key, value, reason in zip(rows["key"], rows["value"], rows["reason"], strict=True):
         figures |= {key: float(value)} if pd.notna(value) else {key: None, f"{key}{REASON}": reason}
     return figures

@@ -181,18 +181,14 @@ def _windows(piece: Telemetry, trace: str, offset_s: float, params: WindowParams
     items = []
     for start_s in step_s * np.arange(n_windows):
         inside = (at_s >= start_s - EDGE * interval_s) & (at_s < start_s + width_s - EDGE * interval_s)
-        if not _is_measured(piece, inside, width_s):
+        n_measured = int((~np.isnan(piece.values[inside])).any(axis=1).sum())
+        n_expected = width_s / piece.interval_s if piece.interval_s else int(inside.sum())
+        if n_measured < max(LEAST_SAMPLES, MIN_MEASURED * n_expected):
             continue
         is_used |= inside
         run = _window(piece, inside, float(start_s))
         items.append(Item(run, trace, offset_s + float(start_s), offset_s + float(start_s) + width_s, is_window=True))
     return items, int((~is_used).sum())
-
-
-def _is_measured(piece: Telemetry, inside: NDArray[np.bool_], width_s: float) -> bool:
-    n_measured = int((~np.isnan(piece.values[inside])).any(axis=1).sum())
-    n_expected = width_s / piece.interval_s if piece.interval_s else int(inside.sum())
-    return n_measured >= max(LEAST_SAMPLES, MIN_MEASURED * n_expected)
 
 
 def _window(piece: Telemetry, inside: NDArray[np.bool_], start_s: float) -> Telemetry:

@@ -207,14 +207,8 @@ def known_figures(
             put_mean(figures, f"known.confirmed.{slice_}.{name}", values, reason)
         unknown_shares = [float(np.mean([not answer.is_known for answer in of_split.answers])) for of_split in splits]
         put_mean(figures, f"known.said_unknown.{slice_}", unknown_shares, reason)
-        right = [
-            float(
-                np.mean(
-                    [answer.workload == name for answer, name in zip(of_split.answers, of_split.truth, strict=True)]
-                )
-            )
-            for of_split in splits
-        ]
+        told = [zip(of_split.answers, of_split.truth, strict=True) for of_split in splits]
+        right = [float(np.mean([answer.workload == name for answer, name in of_split])) for of_split in told]
         put_mean(figures, f"known.named.{slice_}", right, reason)
         for measure in MEASURES:
             _same(figures, f"known.{measure}.{slice_}", f"known.{measure}.{slice_}.{FIRST}")

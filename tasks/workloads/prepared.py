@@ -421,16 +421,14 @@ def _run(
     names = [counter.name for counter in sampled.counters]
     columns = [at for at in sorted(range(len(names)), key=names.__getitem__) if has_value[at]]
     empty = tuple(f"{names[at]}: no value in it" for at in np.flatnonzero(~has_value).tolist())
-    values, merged, started_at = grid.values[:, columns], sampled.labels | labels, sampled.started_at  # noqa: PD011
+    values, started_at = grid.values[:, columns], sampled.started_at  # noqa: PD011
+    about: dict[str, Any] = {name: (sampled.labels | labels).get(name) for name in LABELS}
     telemetry = Telemetry(
         run_id=run_id,
         counters=tuple(sampled.counters[at] for at in columns),
         at_s=grid.at_s - shift_s,
         values=values,
-        workload=merged.get("workload"),
-        input=merged.get("input"),
-        round=merged.get("round"),
-        machine=merged.get("machine"),
+        **about,
         started_at=started_at + timedelta(seconds=shift_s) if started_at else None,
         interval_s=grid.interval_s,
         conditions=sampled.conditions,

@@ -15,6 +15,7 @@ import numpy as np
 
 from tasks.choices import Statement
 from tasks.errors import BadInput
+from tasks.quantities import digits
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters, shapes_of
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
 from tasks.workloads.identify.logistic import log_odds, probability_of
@@ -30,7 +31,6 @@ PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 BYTES = ("B", "bytes")
 CORES = ("core-seconds", "cores")
 SAID_BY_THE_VALUE = "_cores"
-DIGITS = 3
 TOGETHER = {2: "both together", 3: "all three together"}  # of the workloads of a sum, MOST_PARTS at most
 
 
@@ -80,36 +80,15 @@ def name_in_words(counter: Counter) -> str:
 
 def value_in_words(value: float, counter: Counter) -> str:
     """The value with its unit, to three digits: "4.1 MB a second", "1.8 cores", "310 a second", "12 tasks"."""
-    if counter.unit in BYTES:
-        return f"{_scaled(value)}B" + (" a second" if counter.is_rate else "")
-    if counter.unit in CORES and counter.is_rate:
-        return f"{number_in_words(value)} cores"
-    if counter.unit == "s" and counter.is_rate:
-        return f"{number_in_words(value)} s a second"
-    if counter.is_rate:
-        return f"{number_in_words(value)} a second"
-    return f"{number_in_words(value)} {counter.unit}".strip()
-
-
-def number_in_words(value: float) -> str:
-    """Three digits, with commas between thousands; "nothing" is 0."""
-    if not math.isfinite(value):
-        return "no value"
-    if value == 0:
-        return "0"
-    places = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
-    if places > 2 * DIGITS:
-        return f"{value:.{DIGITS}g}"
-    rounded = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
-    text = f"{rounded:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _scaled(value: float) -> str:
-    for size, letter in PREFIXES:
-        if abs(value) >= size:
-            return f"{number_in_words(value / size)} {letter}"
-    return f"{number_in_words(value)} "
+    size, unit = 1.0, counter.unit
+    if unit in BYTES:
+        size, unit = next(((size, f"{letter}B") for size, letter in PREFIXES if abs(value) >= size), (1.0, "B"))
+    text = digits(value / size) if math.isfinite(value) else "no value"
+    if counter.is_rate and counter.unit in CORES:
+        return f"{text} cores"
+    if counter.is_rate and counter.unit not in (*BYTES, "s"):  # events are not called by their name
+        unit = ""
+    return " ".join(filter(None, (text, unit, "a second" if counter.is_rate else "")))
 
 
 # from which on a part is named, by whether something unknown is there too: where nothing is, a part is there more often

@@ -81,22 +81,12 @@ def test_times_and_seasons_are_said_and_columns_can_be_named(whorl: Whorl, tmp_p
     assert "no column 'cost'" in whorl("workloads", "changepoints", file, "--column", "cost").err
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("a,b\n1,2\n3\n", "line 3: 1 fields; the header has 2"),
-        ("a\n1\nx\n", "line 3: 'x' is no finite number"),
-        ("1,2\n3,4\n", "no header line"),
-        ("", "the file is empty"),
-    ],
-)
-def test_a_broken_file_is_one_line_with_its_place(whorl: Whorl, tmp_path: Path, text: str, told: str) -> None:
+def test_a_broken_file_is_one_line_with_its_place(whorl: Whorl, tmp_path: Path) -> None:
     file = tmp_path / "broken.csv"
-    file.write_text(text)
-    ended = whorl("workloads", "changepoints", file, "--json")
+    file.write_text("a,b\n1,2\n3\n")
+    ended, told = whorl("workloads", "changepoints", file, "--json"), "line 3: 1 fields; the header has 2"
     assert ended.code == 3
-    assert told in json.loads(ended.out)["error"]["message"]
-    assert told in ended.err
+    assert told in json.loads(ended.out)["error"]["message"] and told in ended.err
     assert ended.err.count("\n") == 1
 
 

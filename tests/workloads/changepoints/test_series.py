@@ -54,7 +54,8 @@ def test_a_table_in_json_is_a_series_with_its_times(tmp_path):
 
 BROKEN = {
     "no header": ("1,2\n3,4\n", "the first line holds numbers"),
-    "nothing": ("a,b\n", "no sample in it"),
+    "nothing": ("", "the file is empty"),
+    "no sample": ("a,b\n", "no sample in it"),
     "a word": ("a\n1\nx\n", "line 3: 'x' is no finite number"),
     "infinite": ("a\n1\ninf\n", "line 3: 'inf' is no finite number"),
     "fields": ("a,b\n1,2\n3\n", "line 3: 1 fields; the header has 2"),

@@ -285,15 +285,14 @@ def test_other_files_of_sysstat_say_what_prints_them(found_in, content):
         found_in(content, name="sa26")
 
 
-@pytest.mark.parametrize("mark", ["", "# "])
-def test_what_pidstat_prints_is_refused_by_its_name(found_in, mark):
-    """Plainly, and with -h."""
-    banner = "Linux 6.1 (db1) \t2026-11-05 \t_x86_64_\t(2 CPU)\n\n"
-    with pytest.raises(BadInput, match=r"pidstat's counters of processes; .* sar -A 1"):
-        found_in(f"{banner}{mark}12:00:00  UID  PID  %usr  Command\n12:00:01  0  1  1.00  init\n")
+OTHERS = {
+    "pidstat": ("12:00:00  UID  PID  %usr  Command\n12:00:01  0  1  1.00  init\n", "pidstat's counters of processes"),
+    "pidstat -h": ("# 12:00:00  UID  PID  %usr  Command\n12:00:01  0  1  1.00  init\n", "pidstat's counters"),
+    "iostat": ("avg-cpu:  %user   %nice\n           67.27    0.15\n\nDevice  r/s\nvda  1.00\n", "what iostat prints"),
+}
 
 
-def test_what_iostat_prints_is_refused_by_its_name(found_in):
-    banner = "Linux 6.1 (db1) \t2026-11-05 \t_x86_64_\t(2 CPU)\n\n"
-    with pytest.raises(BadInput, match=r"what iostat prints; .* sar -A 1"):
-        found_in(f"{banner}avg-cpu:  %user   %nice\n           67.27    0.15\n\nDevice  r/s\nvda  1.00\n")
+@pytest.mark.parametrize(("told", "name"), OTHERS.values(), ids=OTHERS)
+def test_what_other_tools_print_is_refused_by_its_name(found_in, told, name):
+    with pytest.raises(BadInput, match=rf"{name}.*; .* sar -A 1"):
+        found_in(f"{BANNER.format(date='2026-11-05')}\n{told}")

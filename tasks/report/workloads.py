@@ -127,12 +127,14 @@ def fetch_workloads(connection: Connection, source: str, params: WorkloadsReport
     """Everything that the result needs.
 
     Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured ones."""
-    is_simulated = _kind(connection, source)
+    n_simulated, n_measured = kinds_of(connection, "workloads.runs", source)
+    if not n_simulated + n_measured:
+        raise NotFound(f"source {source!r} has no runs of workloads; fill it with 'whorl workloads ingest PATH'")
     groups, runs, identifications = (
         connection.execute(sql, {"source": source}).df() for sql in (GROUPS, RUNS, IDENTIFICATIONS)
     )
     return WorkloadsData(
-        **vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, groups=groups, runs=runs,
+        **vars(fetch_intake(connection, WORD, source)), is_simulated=bool(n_simulated), groups=groups, runs=runs,
         figure=_run_figure(connection, source, identifications, params), identifications=identifications,
         alike=_alike(connection, source, runs), measured=fetch_measured(connection, source),
     )  # fmt: skip
@@ -147,14 +149,6 @@ def _alike(connection: Connection, source: str, runs: pd.DataFrame) -> Clusters 
     except BadInput:  # no counter that all of them have
         return None
     return alike if alike.clusters[1:] else None
-
-
-def _kind(connection: Connection, source: str) -> bool:
-    """Whether the runs of a source are simulated: all of them or none."""
-    n_simulated, n_measured = kinds_of(connection, "workloads.runs", source)
-    if not n_simulated + n_measured:
-        raise NotFound(f"source {source!r} has no runs of workloads; fill it with 'whorl workloads ingest PATH'")
-    return bool(n_simulated)
 
 
 def _run_figure(connection: Connection, source: str, identified: pd.DataFrame, params: WorkloadsReportParams) -> Figure:

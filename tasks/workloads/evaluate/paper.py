@@ -19,7 +19,6 @@ from tasks.workloads.evaluate.distances import (
     Measure,
     distances_between,
     distances_of_pairs,
-    is_within,
     nearest_workloads,
     spread_by_workload,
     spread_of,
@@ -254,14 +253,9 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
     for measure in DISTANCES:
         to_known = distances_between(phases_of(described), phases_of(model.known), measure)
         nearest = np.stack([to_known[:, labels == name].min(axis=1) for name in model.trees.classes], axis=1)
-        spreads = [model.spreads[measure].get(name) for name in model.trees.classes]
-        is_taken = np.stack(
-            [
-                is_within(nearest[:, at], spread) if spread else np.zeros(len(described), bool)
-                for at, spread in enumerate(spreads)
-            ],
-            axis=1,
-        )
+        spreads = model.spreads[measure]
+        radii = [spreads[name].mean if name in spreads else -np.inf for name in model.trees.classes]
+        is_taken = nearest <= np.array(radii)
         counts = (is_own.sum(), (is_own & ~is_taken).sum(), (~is_own).sum(), (~is_own & is_taken).sum())
         yield {"measure": measure, **{name: int(n) for name, n in zip(COUNTS, counts, strict=True)}}
 

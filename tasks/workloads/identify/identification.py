@@ -128,22 +128,13 @@ class Present(NamedTuple):
 class Identification:
     """What is said of a run.
 
-    Attributes:
-        run_id: The run.
-        statement: Known, unknown, both, or idle.
-        workload: What ran, of several the largest; None: no known workload.
-        confidence: Probability that `workload` is there, or that it is something unknown, 0 to 1.
-        is_known: Whether `workload` is named.
-        unknown_score: Probability that something runs that is not known, 0 to 1.
-        present: All known workloads that are there, the one with the largest weight first.
-        nearest: All known workloads, each by itself, the nearest first.
-        reasons: Which programs it ran, and which counters matched best and worst, in words.
-        proxy: For an unknown run the known workload that may stand for it; None for a known one.
-        view: Whose counters say so.
-        missing: Counters of the model that the run lacks.
-        foreign_share, stolen_share: Of the machine, what others and the hypervisor took; None: not measured.
-        surer: What would make the answer surer, in words.
-    """
+    workload: what ran, of several the largest; None: no known workload. confidence: probability that it is there, or
+    that it is something unknown; unknown_score: that something runs that is not known. is_known: whether a workload is
+    named. present: all that are there, the one with the largest weight first; nearest: all known ones, each by itself.
+    reasons: which programs it ran, and which counters matched best and worst, in words. proxy: for an unknown run the
+    known workload that may stand for it. view: whose counters say so; missing: those of the model that the run lacks.
+    foreign_share, stolen_share: of the machine, what others and the hypervisor took; None: not measured. surer: what
+    would make the answer surer, in words."""
 
     run_id: str
     statement: Statement

@@ -56,14 +56,6 @@ def test_missing_samples_keep_their_rows(steps, method):
     assert find_changepoints(gappy, params).n_samples == 134
 
 
-def test_missing_samples_at_the_end_change_nothing(steps):
-    plain, longer = find_changepoints(steps), find_changepoints(np.r_[steps, np.full(7, np.nan)])
-    assert longer.indices.tolist() == plain.indices.tolist()
-    assert longer.log_evidence == plain.log_evidence
-    assert (longer.at_each[:130] == plain.at_each).all()
-    assert not longer.at_each[130:].any()
-
-
 def test_a_shared_change_is_found_though_no_counter_shows_it_alone():
     rng = np.random.default_rng(1)
     values = rng.normal(size=(60, 40)) + 1.2 * (np.arange(60) >= 25)[:, None]

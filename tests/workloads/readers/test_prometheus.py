@@ -181,26 +181,6 @@ def test_a_fault_is_one_line_with_the_address(server, problem):
     assert "\n" not in str(caught.value)
 
 
-def test_a_server_that_does_not_answer_in_time_is_told(monkeypatch):
-    def late(request):
-        raise httpx.ReadTimeout("late", request=request)
-
-    with pytest.raises(BadInput, match="no answer within 30 s, 3 times"):
-        read(late)
-
-
-def test_a_server_that_fails_once_is_asked_again():
-    steady, failed = Server([(named("load"), lambda at: 1)]), []
-
-    def server(request):
-        if not failed:
-            failed.append(request)
-            return httpx.Response(503)
-        return steady(request)
-
-    assert len(read(server)[0]) == 1
-
-
 WRONG = {
     "no selector": ({"match": []}, "no selector"),
     "no time": ({"start": "yesterday"}, "'yesterday' is no time"),

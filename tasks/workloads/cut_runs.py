@@ -93,7 +93,7 @@ def _bounds(part: pd.DataFrame) -> Bounds:
 def fetch_cut_runs(connection: Connection, source: str, run_ids: Sequence[str]) -> list[RunPhases]:
     """The named runs that have phases, in the order of the names."""
     parameters = {"source": source, "run_ids": list(run_ids)}
-    about = connection.execute(ABOUT, parameters).df().set_index("run_id", drop=False).to_dict("index")
+    about: dict[Any, Any] = connection.execute(ABOUT, parameters).df().set_index("run_id", drop=False).to_dict("index")
     of_run, of_workload = (
         dict(list(connection.execute(sql, parameters).df().groupby("run_id"))) for sql in (PHASES, RUN_PHASES)
     )

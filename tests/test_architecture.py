@@ -55,7 +55,6 @@ SHARED_CLASSES = {  # likewise of public classes
     "Split": "what is learned from, and what is tested",
     "Stage": "what a campaign has set up",
     "TrainedModel": "the step's answer: the model that was trained, and the champion",
-    "Training": "the model that was trained, the champion, and figures of held-out runs",
     "WatchParams": "what raises an alarm",
 }
 WORDS = ["jobs", "workloads", "nodes", "advice"]

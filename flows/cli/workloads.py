@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -237,7 +236,7 @@ def show_identifications(rows: Sequence[Mapping[str, Any]]) -> None:
                 **row,
                 "said": identification_words(row),
                 "view": VIEWS[row["view"]],
-                "sure": " + ".join(map(share, _sure(row))),
+                "sure": " + ".join(map(share, [part["probability"] for part in row["present"]] or [row["confidence"]])),
             }
             for row in rows
         ]
@@ -249,11 +248,6 @@ def show_identifications(rows: Sequence[Mapping[str, Any]]) -> None:
         print()
         for reason in row["reasons"]:
             say(f"- {reason}")
-
-
-def _sure(row: Mapping[str, Any]) -> list[float]:
-    """The probability of each workload that is named, or of the statement."""
-    return [part["probability"] for part in row["present"]] or [row["confidence"]]
 
 
 def _run_facts(row: Mapping[str, Any]) -> dict[str, str]:
@@ -358,9 +352,11 @@ def identify(
     if identified.refused and not identified.identifications:
         raise identified.refused[0]
     rows = as_records(identified, runs, public)
+    right, n_held_out = (card.metrics[f"held_out.{key}"] for key in ("accuracy", "n"))
     yield {
         "source": source_name,
         "model_id": identified.model_id,
+        "held_out_accuracy": right,
         "runs": rows,
         "refused": [*map(str, identified.refused)],
     }
@@ -374,6 +370,7 @@ def identify(
         show_table(shown, EACH_GROUP)
     else:
         show_identifications(rows)
+    call.note(f"in training the model called {share(right)} of {counted(int(n_held_out), 'held-out run')} right")
     for error in identified.refused:
         call.note(f"not identified: {error}")
 
@@ -442,7 +439,9 @@ def clusters(
         say(*lines)
     if clustering.changes:
         print()
-        show_table([{**vars(change), "when": _when(change.at, change.at_s)} for change in clustering.changes], CHANGES)
+        when = [f"{change.at:%F %T}" if change.at else f"after {change.at_s:g} s" for change in clustering.changes]
+        rows = [vars(change) | {"when": at} for change, at in zip(clustering.changes, when, strict=True)]
+        show_table(rows, CHANGES)
     n_runs = sum(len(cluster.run_ids) for cluster in clustering.clusters)
     call.note(f"compared {counted(n_runs, 'run')} on {counted(clustering.n_counters, 'counter')}")
     if clustering.left_out:
@@ -454,10 +453,6 @@ def clusters(
     if any(cluster.n_windows < len(cluster.run_ids) for cluster in nameless):
         command = as_command("whorl", "workloads", "ingest", "--manifest", "FILE", "--source", source or DEFAULT_SOURCE)
         call.note(f"next: name a run of each in a manifest (path, run_id, workload): {command}")
-
-
-def _when(at: datetime | None, at_s: float) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}" if at else f"after {at_s:g} s"
 
 
 def watch(call: Invocation, source: str | None = None, newest: int | None = None) -> Output:
@@ -488,6 +483,9 @@ CHANGE_COLUMNS = columns(
 )  # fmt: skip
 
 
+ISO_DATE = re.compile(r"\d{4}-\d\d")  # whose texts are in the order of the times
+
+
 def changepoints(
     call: Invocation,
     file: str,
@@ -498,10 +496,11 @@ def changepoints(
     """Find where a series changes.
 
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
-    empty cell, and an empty line, is a missing sample and keeps its row. A column called date, time, timestamp or alike
-    holds the times of the rows.
+    empty cell, and an empty line, is a missing sample and keeps its row. A column of dates, or called date, time,
+    timestamp or alike, holds the times of the rows.
 
-    FILE: CSV with a header line, a column a counter; or telemetry, as sar, vmstat or perf print it
+    FILE: CSV with a header line, a column a counter; or one run of telemetry, as sar, vmstat or perf print it, in JSON
+        or Parquet
     --column NAME: Only this one; may be repeated
     --method: bayes: season and noise by evidence; pelt, kernel, binseg: by ruptures
     --each: Of each column on its own; otherwise those that all share"""
@@ -538,6 +537,8 @@ def changepoints(
     if rows:
         is_shown = {"counter": each, "at": series.times, "mean_before": is_alone, "mean_after": is_alone}
         show_table(rows, tuple(shown for shown in CHANGE_COLUMNS if is_shown.get(shown.key, True)))
+        if ISO_DATE.match("".join(series.times[:1])) and series.times[0] > series.times[-1]:
+            call.note("the times fall: a row is before another one in the file, and after it in time")
     else:
         call.note(f"no change in {len(series.values):,} samples")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from tasks.machine import CGROUP_ROOT, ControlGroup, cpu_model, read_cgroups, read_server_file, root_group
@@ -128,9 +129,6 @@ def disturbance_between(before: Usage, after: Usage) -> Disturbance:
     lasted_s = max(after.at_s - before.at_s, 1e-3)
     ours_s = (after.ours_s - before.ours_s) + (after.recorder_s - before.recorder_s)
     foreign_s = (after.all_s - before.all_s) - ours_s - max(0.0, after.kernel_s - before.kernel_s)
-    return Disturbance(_possible(foreign_s / lasted_s), _possible((after.steal_s - before.steal_s) / lasted_s))
-
-
-def _possible(cores: float) -> float:
-    """Not less than nothing and not more than there are, as differences of clock ticks can be; NaN stays."""
-    return min(max(0.0, cores), float(os.cpu_count() or 1)) if cores == cores else NAN
+    # not less than nothing and not more cores than there are, as differences of clock ticks can be; NaN stays
+    taken = np.array([foreign_s, after.steal_s - before.steal_s]) / lasted_s
+    return Disturbance(*np.clip(taken, 0.0, os.cpu_count() or 1).tolist())

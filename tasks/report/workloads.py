@@ -127,12 +127,14 @@ def fetch_workloads(connection: Connection, source: str, params: WorkloadsReport
     """Everything that the result needs.
 
     Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured ones."""
-    is_simulated = _kind(connection, source)
+    n_simulated, n_measured = kinds_of(connection, "workloads.runs", source)
+    if not n_simulated + n_measured:
+        raise NotFound(f"source {source!r} has no runs of workloads; fill it with 'whorl workloads ingest PATH'")
     groups, runs, identifications = (
         connection.execute(sql, {"source": source}).df() for sql in (GROUPS, RUNS, IDENTIFICATIONS)
     )
     return WorkloadsData(
-        **vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, groups=groups, runs=runs,
+        **vars(fetch_intake(connection, WORD, source)), is_simulated=bool(n_simulated), groups=groups, runs=runs,
         figure=_run_figure(connection, source, identifications, params), identifications=identifications,
         alike=_alike(connection, source, runs), measured=fetch_measured(connection, source),
     )  # fmt: skip
@@ -147,14 +149,6 @@ def _alike(connection: Connection, source: str, runs: pd.DataFrame) -> Clusters 
     except BadInput:  # no counter that all of them have
         return None
     return alike if alike.clusters[1:] else None
-
-
-def _kind(connection: Connection, source: str) -> bool:
-    """Whether the runs of a source are simulated: all of them or none."""
-    n_simulated, n_measured = kinds_of(connection, "workloads.runs", source)
-    if not n_simulated + n_measured:
-        raise NotFound(f"source {source!r} has no runs of workloads; fill it with 'whorl workloads ingest PATH'")
-    return bool(n_simulated)
 
 
 def _run_figure(connection: Connection, source: str, identified: pd.DataFrame, params: WorkloadsReportParams) -> Figure:
@@ -403,31 +397,22 @@ def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tupl
 
 
 def _item(name: str, runs: pd.DataFrame, identified: pd.DataFrame, alarmed: Iterable[object]) -> Result:
-    right = int((identified["workload"] == name).sum()) if len(identified) else 0
-    answer = f"{len(runs):,} runs of {one_line(name, 60)}"
-    answer += (
-        f"; {right:,} of {len(identified):,} identified ones were called so."
-        if len(identified)
-        else "; none was identified yet."
-    )
+    right = f"{int((identified['workload'] == name).sum()):,} of {len(identified):,} identified ones were called so"
+    answer = f"{len(runs):,} runs of {one_line(name, 60)}; {right if len(identified) else 'none was identified yet'}."
     facts = (
         Fact("workloads.item.n_runs", len(runs), "runs", count),
         Fact("workloads.item.duration_s", float(runs["duration_s"].median()), "long in the middle", duration),
     )
-    by_run = identified.to_dict("index") if len(identified) else {}
-    rows = [
-        row
-        | {"called": called(by_run[row["run_id"]]) if row["run_id"] in by_run else None}
-        | {"confidence": by_run[row["run_id"]]["confidence"] if row["run_id"] in by_run else None}
-        for row in records(runs.head(MOST_OF_ITEM))
-    ]
+    said = {row["run_id"]: {"called": called(row), "confidence": row["confidence"]} for row in records(identified)}
+    nothing = {"called": None, "confidence": None}
+    rows = [row | said.get(row["run_id"], nothing) for row in records(runs.head(MOST_OF_ITEM))]
     more = f"The latest {MOST_OF_ITEM} of {len(runs):,}." if len(runs) > MOST_OF_ITEM else ""
     shown = table(
         rows, ("run_id", "run"), ("input", "input"), ("machine", "machine"), ("started_at", "started (UTC)", moment),
         ("duration_s", "length", duration), ("called", "called"), ("confidence", "sure", share), name="runs", more=more,
     )  # fmt: skip
     sections = [Section("Runs", tables=(shown,), is_open=True)]
-    timed = identified[identified["started_at"].notna()] if len(identified) else identified
+    timed = identified[identified["started_at"].notna()]
     if len(timed):
         drawn = pd.DataFrame(
             {
@@ -442,11 +427,7 @@ def _item(name: str, runs: pd.DataFrame, identified: pd.DataFrame, alarmed: Iter
         seen = Figure("runs", "Runs over time", "", f"n = {len(drawn):,} identified runs", use="runs", columns=columns,
                      rows=parts[name])  # fmt: skip
         sections.insert(0, Section("Runs over time", figures=(seen,), is_open=True))
-    wrong = (
-        Tally(called(row) for row in records(identified) if row["workload"] != name or not row["is_known"])
-        if len(identified)
-        else Tally()
-    )
-    reasons = tuple(f"{n:,} called {words}" for words, n in wrong.most_common(5)) if wrong else ()
+    wrong = Tally(called(row) for row in records(identified) if row["workload"] != name or not row["is_known"])
+    reasons = tuple(f"{n:,} called {words}" for words, n in wrong.most_common(5))
     state: State = "look" if wrong else "good" if len(identified) else "unknown"
     return Result(one_line(name), answer, "", reasons, facts=facts, sections=tuple(sections), state=state)

@@ -3,7 +3,7 @@ distance, and how soon a run is known (Hossain et al., Tables II to IV and their
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,11 @@ import pandas as pd
 from tasks.quantities import ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.evaluation import REASON, Given, Measures, list_table, matrix, missing_lines
+from tasks.report.evaluation import Given, Measures, list_table, matrix, missing_lines
 from tasks.report.result import Column, Fact, Figure, Result, Section, Table, alone, count, plot, records, table
 from tasks.report.workloads_runs import short_number
 from tasks.warehouse.connection import Connection
+from tasks.workloads.models import by_key
 
 if TYPE_CHECKING:
     from tasks.report.evaluation import Evaluation
@@ -217,16 +218,7 @@ def fetch_measured(connection: Connection, source: str) -> MeasuredModel:
     model_row = connection.execute(MODEL_OF, {"source": source}).fetchone()
     values = {"source": source, "model": str(model_row[0]) if model_row else ""}
     figures, confusion = (connection.execute(sql, values).df() for sql in (MODEL_FIGURES, CONFUSION))
-    return MeasuredModel(values["model"] or None, _by_key(figures), confusion, _by_key(evaluation), version)
-
-
-def _by_key(rows: pd.DataFrame) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
-    for key, value, reason in zip(rows["key"], rows["value"], rows["reason"], strict=True):
-        figures[str(key)] = None if pd.isna(value) else float(value)
-        if not pd.isna(reason):
-            figures[f"{key}{REASON}"] = str(reason)
-    return figures
+    return MeasuredModel(values["model"] or None, by_key(figures), confusion, by_key(evaluation), version)
 
 
 def confusion_figure(rows: pd.DataFrame, by: str) -> Figure:

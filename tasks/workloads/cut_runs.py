@@ -93,9 +93,7 @@ def _bounds(part: pd.DataFrame) -> Bounds:
 def fetch_cut_runs(connection: Connection, source: str, run_ids: Sequence[str]) -> list[RunPhases]:
     """The named runs that have phases, in the order of the names."""
     parameters = {"source": source, "run_ids": list(run_ids)}
-    described = connection.execute(ABOUT, parameters).df()
-    rows = [{str(key): value for key, value in row.items()} for row in described.to_dict("records")]
-    about = {str(row["run_id"]): row for row in rows}
+    about: dict[Any, Any] = connection.execute(ABOUT, parameters).df().set_index("run_id", drop=False).to_dict("index")
     of_run, of_workload = (
         dict(list(connection.execute(sql, parameters).df().groupby("run_id"))) for sql in (PHASES, RUN_PHASES)
     )

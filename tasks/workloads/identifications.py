@@ -22,8 +22,6 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard
 from tasks.warehouse.sources import insert_rows, now
 from tasks.workloads.evaluate.items import cut
-from tasks.workloads.intake import fetch_runs
-from tasks.workloads.models import model_in_use
 from tasks.workloads.params import TrainParams, WatchParams
 from tasks.workloads.telemetry import Telemetry
 
@@ -51,35 +49,26 @@ TO_IDENTIFY = """
         AND ($which <> 'new' OR NOT EXISTS (
             SELECT 1 FROM workloads.identifications AS known
             WHERE known.source = runs.source AND known.run_id = runs.run_id
-                AND list_contains($model_ids, known.model_id)))
+                AND known.model_id = $model_id))
     ORDER BY run_id
 """
 KNOWN = "SELECT run_id FROM workloads.runs WHERE source = $source"
-LATEST = """
-    SELECT run_id FROM workloads.runs WHERE source = $source
-    ORDER BY started_at DESC NULLS LAST, run_id DESC LIMIT $n
-"""
 
 
 def runs_to_identify(
-    warehouse: Warehouse, source: str, model_ids: Sequence[str], run_ids: Sequence[str] | None, which: Which
+    warehouse: Warehouse, source: str, model_id: str, run_ids: Sequence[str] | None, which: Which
 ) -> list[str]:
-    """The named runs, or if none is named: new, those that none of these models has identified; unlabelled; or all.
+    """The named runs, or if none is named: new, those that this model has not identified; unlabelled; or all.
 
     Raises NotFound for a named run that the source does not have."""
     if not run_ids:
-        parameters = {"source": source, "which": which, "model_ids": list(model_ids)}
+        parameters = {"source": source, "which": which, "model_id": model_id}
         return [str(run_id) for run_id in fetch(warehouse, TO_IDENTIFY, parameters)["run_id"]]
     known = set(fetch(warehouse, KNOWN, {"source": source})["run_id"])
     if missing := [run_id for run_id in run_ids if run_id not in known]:
         some = ", ".join(sorted(known)[:MOST_NAMED]) or "none"
         raise NotFound(f"run {missing[0]!r}: source {source!r} has no such run; it has {len(known):,}, such as {some}")
     return list(dict.fromkeys(run_ids))
-
-
-def latest_runs(warehouse: Warehouse, source: str, n: int) -> list[str]:
-    """The runs of a source that started last, the latest first."""
-    return [str(run_id) for run_id in fetch(warehouse, LATEST, {"source": source, "n": n})["run_id"]]
 
 
 def latest_labelled_run(warehouse: Warehouse, source: str) -> tuple[str, str]:
@@ -96,11 +85,9 @@ def latest_labelled_run(warehouse: Warehouse, source: str) -> tuple[str, str]:
 
 
 def write_identifications(
-    warehouse: Warehouse, source: str, identifications: "Sequence[tuple[str, Identification]]"
+    warehouse: Warehouse, source: str, model_id: str, identifications: "Sequence[Identification]"
 ) -> None:
-    """Write what models say of some runs, in the place of what they said of them before, in one transaction.
-
-    identifications: id of the model, and what it says."""
+    """Write what a model says of some runs, in the place of what it said of them before, in one transaction."""
     records = [
         identification.record()
         | {
@@ -108,14 +95,14 @@ def write_identifications(
             "nearest": identification.nearest[0].workload,
             "nearest_distance": identification.nearest[0].distance,
         }
-        for model_id, identification in identifications
+        for identification in identifications
     ]
     rows = pa.Table.from_pylist(records, schema=SCHEMA)
     with writing(warehouse) as connection, transaction(connection):
         connection.execute(
             "DELETE FROM workloads.identifications WHERE source = $source "
-            "AND (run_id, model_id) IN (SELECT unnest($run_ids), unnest($model_ids))",
-            {"source": source, "run_ids": rows["run_id"].to_pylist(), "model_ids": rows["model_id"].to_pylist()},
+            "AND model_id = $model_id AND list_contains($run_ids, run_id)",
+            {"source": source, "model_id": model_id, "run_ids": rows["run_id"].to_pylist()},
         ).fetchall()
         insert_rows(connection, "workloads.identifications", rows, {"source": source, "identified_at": now()})
 
@@ -143,22 +130,6 @@ class Identified:
     model_id: str
     identifications: "list[Identification]"
     refused: tuple[BadInput, ...]
-
-
-def identify_source(warehouse: Warehouse, source: str, run_ids: Sequence[str] | None, which: Which) -> Identified:
-    """Identify runs of a source by its model in use, and write workloads.identifications; twice changes nothing.
-
-    run_ids: None or empty for those that `which` says. A run that lacks the counters of the model is listed, and does
-    not hold up the others. Raises NotFound without a model or for a run that is not there, BadInput for a broken
-    model."""
-    card, model = model_in_use(warehouse, source)
-    wanted = runs_to_identify(warehouse, source, [card.model_id], run_ids, which)
-    identified = identify_each(fetch_runs(warehouse, source, wanted) if wanted else [], card, model)
-    if identified.identifications:
-        write_identifications(
-            warehouse, source, [(card.model_id, identification) for identification in identified.identifications]
-        )
-    return identified
 
 
 def identify_each(runs: Sequence[Telemetry], card: ModelCard, model: "Model") -> Identified:

@@ -58,6 +58,7 @@ PLAIN_ENDINGS = ("", ".txt", ".log", ".out", ".json")
 HEAD_BYTES = 1 << 16
 NAMES = {"run_id": ("run_id", ID_BYTES), "machine": (HOST, PSEUDONYM_BYTES)}  # columns that pseudonyms replace
 DESCRIBED = ("counter", "unit", "kind", "is_rate", "scope")
+DONE = ("n_rows", "n_missed", "n_resets", "is_resampled", "is_simulated", "place")  # of a PreparedRun
 KEYS = ("run_id", "n_samples", "workload", "input", "round", "machine", "started_at", "interval_s")
 CHOSEN = "source = $source AND ($run_ids IS NULL OR list_contains($run_ids, run_id))"
 RUNS = f"SELECT {', '.join(KEYS)}, at_s, processes FROM workloads.runs WHERE {CHOSEN} ORDER BY run_id"
@@ -280,25 +281,17 @@ def as_chunk(runs: Sequence[PreparedRun], refused: pd.DataFrame) -> Chunk:
 def _runs(runs: Sequence[PreparedRun]) -> pa.Table:
     of_runs = [run.telemetry for run in runs]
     columns = {
-        **{
-            name: [getattr(telemetry, name) for telemetry in of_runs]
-            for name in ("run_id", "workload", "input", "round", "machine")
-        },
-        "started_at": [telemetry.started_at for telemetry in of_runs],
-        "interval_s": [telemetry.interval_s for telemetry in of_runs],
-        "n_samples": [telemetry.n_samples for telemetry in of_runs],
+        **{name: [getattr(telemetry, name) for telemetry in of_runs] for name in KEYS},
         "duration_s": [
             None
             if telemetry.interval_s is None
             else float(telemetry.at_s[-1] - telemetry.at_s[0]) + telemetry.interval_s
             for telemetry in of_runs
         ],
-        **{name: [getattr(run, name) for run in runs] for name in ("n_rows", "n_missed", "n_resets", "is_resampled")},
+        **{name: [getattr(run, name) for run in runs] for name in DONE},
         "refused_columns": [list(run.refused) for run in runs],
         "at_s": _lists([telemetry.at_s for telemetry in of_runs]),
-        "is_simulated": [run.is_simulated for run in runs],
         "processes": [json.dumps(dict(telemetry.processes)) if telemetry.processes else None for telemetry in of_runs],
-        "place": [run.place for run in runs],
     }
     return pa.table({name: columns[name] for name in RUNS_SCHEMA.names}, schema=RUNS_SCHEMA)
 
@@ -308,7 +301,7 @@ def _counters(runs: Sequence[PreparedRun]) -> pa.Table:
     columns = {
         "run_id": [run.telemetry.run_id for run, _, _ in pairs],
         "counter": [counter.name for _, _, counter in pairs],
-        **{name: [getattr(counter, name) for _, _, counter in pairs] for name in ("unit", "kind", "is_rate", "scope")},
+        **{name: [getattr(counter, name) for _, _, counter in pairs] for name in DESCRIBED[1:]},
         "is_constant": [bool(run.is_constant[at]) for run, at, _ in pairs],
         "running_pct": pa.array([run.running_pct[at] for run, at, _ in pairs], pa.float64(), from_pandas=True),
         "samples": _lists([run.telemetry.values[:, at] for run, at, _ in pairs]),  # noqa: PD011

@@ -2,7 +2,7 @@
 .evaluation_figures. Imports no training."""
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import pandas as pd
 
@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 
 WORD = "workloads"
 KIND = "identity"
+
+
+class TrainedModel(TypedDict):
+    """model_id: of the new model; champion_id: of the one in use now; accuracy: of the new one on held-out runs.
+
+    held_out: what was held out, such as `round 5`."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    accuracy: float
+    held_out: str
 
 
 def champion_of(warehouse: Warehouse, source: str) -> "tuple[ModelCard, Model] | None":
@@ -64,7 +76,12 @@ def read_figures(warehouse: Warehouse, source: str, model_id: str) -> Figures:
         "ORDER BY key",
         {"source": source, "model_id": model_id},
     )
+    return by_key(rows)
+
+
+def by_key(rows: pd.DataFrame) -> Figures:
+    """Figures from their rows (key, value, reason)."""
     figures: Figures = {}
-    for key, value, reason in rows.itertuples(index=False):
+    for key, value, reason in zip(rows["key"], rows["value"], rows["reason"], strict=True):
         figures |= {key: float(value)} if pd.notna(value) else {key: None, f"{key}{REASON}": reason}
     return figures

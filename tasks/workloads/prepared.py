@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tasks.intake.cells import LAST_S
 from tasks.intake.files import all_refusals, refusals
-from tasks.intake.labels import absolute, manifest, named_column, path_label, path_stem
+from tasks.intake.labels import absolute, manifest, path_label, path_stem
 from tasks.workloads.params import ReadParams, RegularParams
 from tasks.workloads.telemetry import Conditions, Counter, FloatArray, Telemetry
 
@@ -165,11 +165,6 @@ def file_labels(path: str, params: ReadParams) -> FileLabels:
     return FileLabels(run_id, labels | (_labels(of_all[-1]) if of_all else {}), by_run)
 
 
-def label_column(params: ReadParams) -> str:
-    """The column that --label-from names, or empty."""
-    return named_column(params.label_from)
-
-
 def _labels(entry: dict[str, str]) -> dict[str, str]:
     return {name: entry[name] for name in LABELS if entry.get(name)}
 
@@ -227,7 +222,7 @@ def nominal_interval(at_s: FloatArray, params: RegularParams) -> float | None:
         return None
     spacing = np.diff(at_s)
     median = float(np.median(spacing))
-    if _is_mixed(spacing, median):
+    if (spacing > LONG * median).mean() > MIXED_SHARE:
         return float(np.quantile(spacing, LONG_QUANTILE))
     return median
 
@@ -257,10 +252,6 @@ def to_grid(at_s: FloatArray, values: FloatArray, interval_s: float | None) -> G
     if is_off.mean() > IRREGULAR_SHARE or is_mixed:
         return _resampled(at_s, values, interval_s)
     return _with_missed(at_s, values, interval_s, np.where(is_off, 1, whole))
-
-
-def _is_mixed(spacing: FloatArray, median: float) -> bool:
-    return bool((spacing > LONG * median).mean() > MIXED_SHARE)
 
 
 def _with_missed(at_s: FloatArray, values: FloatArray, interval_s: float, whole: NDArray[np.int64]) -> Grid:
@@ -336,7 +327,7 @@ def _prepare_run(
     ordered, resets = _without_totals(ordered)
     interval_s = nominal_interval(ordered.at_s, params)
     slices = cut_at_gaps(ordered.at_s, interval_s, params)
-    whole_id = _run_id(ordered, about)
+    whole_id = ordered.part if ordered.is_id else "/".join(filter(None, (about.run_id, ordered.part)))
     kept = []
     for number, piece in enumerate(slices, 1):
         run_id = f"{whole_id}+{number}" if len(slices) > 1 else whole_id
@@ -348,12 +339,6 @@ def _prepare_run(
             shift_s = float(grid.at_s[0]) if piece.start else 0.0
             kept.append(_run(ordered, grid, run_id, about.of(whole_id), rows, int(resets[piece].sum()), shift_s))
     return kept, refused
-
-
-def _run_id(sampled: FileRun, about: FileLabels) -> str:
-    if sampled.is_id:
-        return sampled.part
-    return f"{about.run_id}/{sampled.part}" if sampled.part else about.run_id
 
 
 def _fault(grid: Grid, params: RegularParams) -> str:
@@ -436,16 +421,14 @@ def _run(
     names = [counter.name for counter in sampled.counters]
     columns = [at for at in sorted(range(len(names)), key=names.__getitem__) if has_value[at]]
     empty = tuple(f"{names[at]}: no value in it" for at in np.flatnonzero(~has_value).tolist())
-    values, merged, started_at = grid.values[:, columns], sampled.labels | labels, sampled.started_at  # noqa: PD011
+    values, started_at = grid.values[:, columns], sampled.started_at  # noqa: PD011
+    about: dict[str, Any] = {name: (sampled.labels | labels).get(name) for name in LABELS}
     telemetry = Telemetry(
         run_id=run_id,
         counters=tuple(sampled.counters[at] for at in columns),
         at_s=grid.at_s - shift_s,
         values=values,
-        workload=merged.get("workload"),
-        input=merged.get("input"),
-        round=merged.get("round"),
-        machine=merged.get("machine"),
+        **about,
         started_at=started_at + timedelta(seconds=shift_s) if started_at else None,
         interval_s=grid.interval_s,
         conditions=sampled.conditions,
@@ -453,7 +436,7 @@ def _run(
     )
     return PreparedRun(
         telemetry=telemetry,
-        is_constant=_are_constant(values),
+        is_constant=np.equal(np.nanmin(values, axis=0), np.nanmax(values, axis=0)),
         running_pct=sampled.running_pct[columns],
         n_rows=len(rows),
         n_missed=grid.n_missed,
@@ -463,10 +446,3 @@ def _run(
         is_simulated=sampled.is_simulated,
         place=int(rows.min()),
     )
-
-
-def _are_constant(values: FloatArray) -> NDArray[np.bool_]:
-    """Which columns hold one value only, missing ones apart."""
-    lowest: FloatArray = np.nanmin(values, axis=0)
-    highest: FloatArray = np.nanmax(values, axis=0)
-    return np.equal(lowest, highest)

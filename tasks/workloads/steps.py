@@ -14,7 +14,8 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.pruning import live_folder
 from tasks.warehouse.sources import data_version
 from tasks.workloads import intake
-from tasks.workloads.identifications import Which, latest_runs
+from tasks.workloads.identifications import Which
+from tasks.workloads.models import TrainedModel, model_in_use
 from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, RecordParams, TrainParams, WatchParams
 
 logger = logging.getLogger(__name__)
@@ -60,18 +61,6 @@ def source_version(warehouse: Warehouse, source: str, after: list[str]) -> str:
     return version
 
 
-class TrainedModel(TypedDict):
-    """model_id: of the new model; champion_id: of the one in use now; accuracy: of the new one on held-out runs.
-
-    held_out: what was held out, such as `round 5`."""
-
-    model_id: str
-    champion_id: str
-    data_version: str
-    accuracy: float
-    held_out: str
-
-
 class IdentifiedRuns(TypedDict):
     """What was identified. run_ids: of the runs; refused: those that cannot be compared with the model, and why."""
 
@@ -90,56 +79,53 @@ def train(
 
     left_out: runs that it must not see. run_id: of the flow run; the same run, data and parameters make the same model
     once."""
-    from tasks.workloads.models import write_training
-    from tasks.workloads.training import METRIC, train_source
+    from tasks.workloads.training import train_source
 
-    training = train_source(warehouse, source, identify, train, run_id=run_id, left_out=left_out)
-    write_training(warehouse, source, training.model_id, training.figures, training.confusion)
-    return TrainedModel(
-        model_id=training.model_id,
-        champion_id=training.champion_id,
-        data_version=training.data_version,
-        accuracy=float(training.figures[METRIC]),
-        held_out=training.held_out,
-    )
+    return train_source(warehouse, source, identify, train, run_id=run_id, left_out=left_out)
 
 
 def identify(warehouse: Warehouse, source: str, run_ids: list[str] | None, which: Which) -> IdentifiedRuns:
-    """Identify runs of a source by its model in use, and write what it says to workloads.identifications.
+    """Identify runs of a source by its model in use, and write workloads.identifications; twice changes nothing.
 
-    run_ids: None or empty for those that `which` says."""
-    from tasks.workloads.identifications import identify_source
+    run_ids: None or empty for those that `which` says. A run that lacks the counters of the model is listed, and does
+    not hold up the others. Raises NotFound without a model or for a run that is not there, BadInput for a broken
+    model."""
+    from tasks.workloads.identifications import identify_each, runs_to_identify, write_identifications
 
-    identified = identify_source(warehouse, source, run_ids, which)
+    card, model = model_in_use(warehouse, source)
+    wanted = runs_to_identify(warehouse, source, card.model_id, run_ids, which)
+    identified = identify_each(intake.fetch_runs(warehouse, source, wanted) if wanted else [], card, model)
     for error in identified.refused:
         logger.warning("not identified: %s", error)
-    n_known = sum(identification.is_known for identification in identified.identifications)
-    logger.info(
-        "identified %d runs of source %s by %s, %d known",
-        len(identified.identifications),
-        source,
-        identified.model_id,
-        n_known,
-    )
+    said = identified.identifications
+    if said:
+        write_identifications(warehouse, source, card.model_id, said)
+    n_known = sum(identification.is_known for identification in said)
+    logger.info("identified %d runs of source %s by %s, %d known", len(said), source, card.model_id, n_known)
     return IdentifiedRuns(
-        model_id=identified.model_id,
-        run_ids=[identification.run_id for identification in identified.identifications],
-        n_runs=len(identified.identifications),
+        model_id=card.model_id,
+        run_ids=[identification.run_id for identification in said],
+        n_runs=len(said),
         n_known=n_known,
-        n_unknown=len(identified.identifications) - n_known,
+        n_unknown=len(said) - n_known,
         refused=[str(error) for error in identified.refused],
     )
 
 
 def newest(warehouse: Warehouse, source: str, n: int) -> list[str]:
-    """The ids of the runs of a source that started last. Raises NotFound for a source without runs."""
+    """The ids of the latest runs of a source, the last one first. Raises NotFound for a source without runs."""
     from tasks.errors import NotFound
     from tasks.workloads.fingerprint_steps import no_runs
 
-    run_ids = latest_runs(warehouse, source, n)
-    if not run_ids:
+    rows = fetch(
+        warehouse,
+        "SELECT run_id FROM workloads.runs WHERE source = $source "
+        "ORDER BY started_at DESC NULLS LAST, run_id DESC LIMIT $n",
+        {"source": source, "n": n},
+    )
+    if rows.empty:
         raise NotFound(no_runs(warehouse, source))
-    return run_ids
+    return [str(run_id) for run_id in rows["run_id"]]
 
 
 def require_model(warehouse: Warehouse, source: str) -> str:

@@ -21,7 +21,7 @@ from tasks.workloads.evaluate.scores import confusion_of, score_of
 from tasks.workloads.identify.identification import Identification, can_answer, identify_all
 from tasks.workloads.identify.model import Model, fit_model, save_model
 from tasks.workloads.intake import fetch_runs
-from tasks.workloads.models import KIND, WORD, champion_of
+from tasks.workloads.models import KIND, WORD, TrainedModel, champion_of, write_training
 from tasks.workloads.params import EvaluateParams, IdentifyParams, TrainParams
 from tasks.workloads.telemetry import Telemetry
 
@@ -50,20 +50,6 @@ class LabelledSplit:
     is_window: list[bool]
 
 
-@dataclass(frozen=True)
-class Training:
-    """model_id: of the new model; champion_id: of the one in use afterwards; figures: of the held-out runs.
-
-    held_out: the split; confusion: workload, identified_as (UNKNOWN: none), n_runs."""
-
-    model_id: str
-    champion_id: str
-    data_version: str
-    held_out: str
-    figures: Figures
-    confusion: pd.DataFrame
-
-
 def train_source(
     warehouse: Warehouse,
     source: str,
@@ -72,8 +58,9 @@ def train_source(
     *,
     run_id: str,
     left_out: Sequence[str] = (),
-) -> Training:
-    """Measure on runs held out what the others teach, learn all, register, promote if it is the better model.
+) -> TrainedModel:
+    """Measure on runs held out what the others teach, learn all, register, promote if it is the better model; write
+    figures and confusion.
 
     What is kept has learned the held-out runs as well: of few labelled runs each counts. Better: more held-out runs
     identified, before they were learned; of other data the present model is asked about those that are new to it.
@@ -102,7 +89,14 @@ def train_source(
     register(warehouse, card, lambda folder: save_model(model, folder))
     in_use = _promoted(warehouse, card, measured, parts, model.learned_ids)
     logger.info("trained %s of source %s: %s %.3f; in use: %s", card.model_id, source, METRIC, figures[METRIC], in_use)
-    return Training(card.model_id, in_use, version, parts.name, figures, confusion(parts.test, answers))
+    write_training(warehouse, source, card.model_id, figures, confusion(parts.test, answers))
+    return TrainedModel(
+        model_id=card.model_id,
+        champion_id=in_use,
+        data_version=version,
+        accuracy=figures[METRIC],
+        held_out=parts.name,
+    )
 
 
 def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = ()) -> tuple[list[Telemetry], str]:
@@ -238,13 +232,12 @@ def figures_of(parts: LabelledSplit, answers: Sequence[Identification]) -> Figur
     if not ours:
         raise BadInput(parts.name, "no run of a workload that was learned", "runs of the same workloads", "record more")
     score = score_of([workload for workload, _ in ours], [called(answer) for _, answer in ours])
-    nearest = [_nearest(answer) for _, answer in ours]
     new = [answer for workload, answer in pairs if workload not in classes]
     return {
         METRIC: score.accuracy,
         "held_out.macro_f1": score.macro_f1,
         "held_out.false_unknown": sum(not answer.is_known for _, answer in ours) / len(ours),
-        "held_out.nearest_accuracy": sum(a == b for a, (b, _) in zip(nearest, ours, strict=True)) / len(ours),
+        "held_out.nearest_accuracy": sum(answer.nearest[0].workload == name for name, answer in ours) / len(ours),
         "held_out.confidence": sum(answer.confidence for _, answer in ours) / len(ours),
         "held_out.n": len(ours),
         "held_out.n_windows": sum(
@@ -267,10 +260,6 @@ def confusion(runs: Sequence[Telemetry], answers: Sequence[Identification]) -> p
 def called(answer: Identification) -> str:
     """What a run was taken for; UNKNOWN if for none of the known workloads."""
     return answer.workload if answer.is_known and answer.workload is not None else UNKNOWN
-
-
-def _nearest(answer: Identification) -> str:
-    return answer.nearest[0].workload if answer.nearest else UNKNOWN
 
 
 def accuracy_on(model: Model, runs: Sequence[Telemetry]) -> float | None:

@@ -48,7 +48,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Warehouse, str, s
         steps.ingest_batch(warehouse, steps.land_telemetry(warehouse, str(path), SOURCE, "", ReadParams()))
     model = train_source(warehouse, SOURCE, IdentifyParams(), TrainParams(), run_id="bench")
     last = max(fetch_runs(warehouse, SOURCE), key=lambda run: (run.round or "", run.run_id))
-    return warehouse, model.model_id, last.run_id
+    return warehouse, model["model_id"], last.run_id
 
 
 def ask(arguments: list[str]) -> tuple[str, float]:

@@ -169,11 +169,35 @@ def _less_season(values: Floats, season: tuple[int, Floats, int], min_segment: i
 
 
 def _seasons(values: Floats, rows: Ints) -> Iterator[tuple[int, Floats, int]]:
-    """For each period that is worth a trial: it, the season of each sample (n,), and its number of parameters."""
+    """For each season that is worth a trial: its period, its value at each sample (n,), and its number of parameters.
+
+    A period that holds another one several times, as a week holds days, is also tried as the shorter season with a
+    level for each: few harmonics tell of a weekend, and too many of it all."""
     filled = _filled(values, rows)
-    for period in _periods(filled, MOST_PERIODS):
-        pattern, n_parameters = _pattern(filled - _moving_average(filled, period), period)
+    periods = _periods(filled, MOST_PERIODS)
+    apart = {period: filled - _moving_average(filled, period) for period in periods}
+    patterns = {period: _pattern(apart[period], period) for period in periods}
+    nested = [
+        _with_levels(patterns[short][0], patterns[short][1], apart[period], short, period)
+        for period in periods
+        for short in periods
+        if short < period and period % short == 0
+    ]
+    for pattern, n_parameters in (*patterns.values(), *nested):
         yield len(pattern), pattern[(rows - rows[0]) % len(pattern)], n_parameters
+
+
+def _with_levels(swing: Floats, n_of_swing: int, apart: Floats, short: int, period: int) -> tuple[Floats, int]:
+    """A season and its number of parameters: a shorter one, again and again, and a level each time, (period,).
+
+    apart: (n,) distances from the moving average over the longer period, which a change of level bends for as long:
+    hence medians over its turns. The levels begin where they differ most."""
+    turns = np.pad(apart, (0, -len(apart) % period), constant_values=np.nan).reshape(-1, period)
+    swings = np.resize(swing, period)
+    left = np.nanmedian(turns, axis=0) - swings
+    levels = np.array([np.roll(left, -at).reshape(-1, short).mean(axis=1) for at in range(short)])
+    begin = int(levels.var(axis=1).argmax())
+    return swings + np.roll(np.repeat(levels[begin], short), begin), n_of_swing + period // short
 
 
 def _filled(values: Floats, rows: Ints) -> Floats:

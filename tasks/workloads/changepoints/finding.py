@@ -130,19 +130,13 @@ def find_changepoints_each(values: ArrayLike, params: ChangePointParams = DEFAUL
 def _find(table: Floats, params: ChangePointParams) -> ChangePoints:
     """Of a table (n, d) that is checked."""
     ready = standardised(table, params)
-    informative = _informative(ready)
+    # constant counters would each hold against any change of the others; if all are, the first alone is kept
+    varies = [at for at, column in enumerate(ready.T) if np.unique(column[~np.isnan(column)]).size > 1]
+    informative = np.array(varies or [0], dtype=np.int64)
     ready = np.ascontiguousarray(ready[:, informative])
     if params.method == "bayes":
         return _by_run_lengths(table[:, informative], ready, params)
     return _offline(ready, params)
-
-
-def _informative(ready: Floats) -> NDArray[np.int64]:
-    """Without constant counters: each would hold against any change of the others. All constant: the first alone."""
-    varies = [
-        column for column in range(ready.shape[1]) if np.unique(ready[:, column][~np.isnan(ready[:, column])]).size > 1
-    ]
-    return np.array(varies or [0], dtype=np.int64)
 
 
 def _by_run_lengths(table: Floats, ready: Floats, params: ChangePointParams) -> ChangePoints:

@@ -1,6 +1,7 @@
 """Series that change points are sought in: columns of CSV, for which neither pandas nor pyarrow is imported, and
 counters of telemetry that a reader knows."""
 
+import re
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import MISSING, key_of, number_of, read_lines, split_header
+from tasks.intake.files import MISSING, key_of, number_of, read_head, read_lines, split_header
 from tasks.params import ReadLimits
 from tasks.workloads.telemetry import TIMES, FloatArray
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tasks.workloads.params import ReadParams
 
 OWN_TIME = "ats"  # at_s, the times of whorl's own tables
+DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d|\d{4}[-/]\d\d|\d{1,2}:\d\d")  # as times begin, and no number does
 EXPECTED = "a header line, then numbers; an empty cell is a missing sample"
 
 
@@ -39,15 +41,17 @@ def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Ser
     try:
         return read_series(path, read.limits, columns)
     except BadInput as fault:
+        from tasks.intake.tables import JSON_MARKS, MAGIC
         from tasks.workloads.intake import read_file
         from tasks.workloads.readers import detect
 
-        try:
-            is_table = detect(path, read.limits).name == "wide"
-        except BadInput:
-            is_table = True
-        if is_table:
-            raise fault from None
+        if not read_head(path, read.limits).startswith((MAGIC, *JSON_MARKS)):
+            try:
+                is_csv = detect(path, read.limits).name == "wide"
+            except BadInput:
+                is_csv = True
+            if is_csv:
+                raise fault from None
     runs, refused = read_file(path, read)
     if not runs:
         reasons = "; ".join(refused["reason"].unique()) or "nothing to read"
@@ -67,7 +71,8 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
 
     An empty cell, and an empty line, is a missing sample and keeps its row; so do empty lines after the last line with
     a value, but not the line end that closes the file. A column that is called a time, such as date or timestamp, holds
-    the times of the rows, in whatever form, unless it is the only one or named in columns.
+    the times of the rows, in whatever form, unless it is the only one or named in columns; without one, the first
+    column that begins with a date or a clock does.
     Raises BadInput, with the line, for a cell that is no number and for a line with another number of fields (a sample
     that were left out would move all change points after it), and for a column that is not there."""
     names: list[str] = []
@@ -87,6 +92,10 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
             cells = line.split(mark) if line.strip() else [""] * len(names)
             if len(cells) != len(names):
                 raise BadInput(f"{path}, line {place}", f"{len(cells)} fields; the header has {len(names)}", EXPECTED)
+            if time_at < 0 and not values and len(names) > 1:
+                dated = (at for at, cell in enumerate(cells) if DATE.match(cell.strip(' "')))
+                time_at = next((at for at in dated if names[at] not in columns), -1)
+                wanted = [at for at in wanted if at != time_at]
             values.extend([_cell(path, place, cells[at].strip().strip('"'), mark) for at in wanted])
             if time_at >= 0:
                 moments.append(cells[time_at].strip().strip('"'))

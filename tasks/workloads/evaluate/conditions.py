@@ -4,7 +4,7 @@ Superposed telemetry: the counters of the machine of two recorded runs added up 
 of an idle machine), the counters of the group left alone, since nothing touched them. Anybody's labelled runs can be
 superposed. Conditions that were recorded as such (two workloads at once, load of others, limits) stand beside them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -234,7 +234,7 @@ def _judged(
     learned = [_on_view(run, view) for run in train]
     n_names = [max(1, len(case.known)) for _, case in answerable]
     answers = identify_all(runs, model, view=view, with_reasons=False)
-    named = {method: name_all(runs, n_names) for method, name_all in _baselines(learned).items()} if runs else {}
+    named = _baselines(learned, runs, n_names) if runs else {}
     rows: list[dict[str, Any]] = []
     named["model, number known"] = _number_known(runs, n_names, model, view)
     for at, ((condition, case), answer) in enumerate(zip(answerable, answers, strict=True)):
@@ -277,20 +277,15 @@ def _outcome(case: ConditionCase, answer: Identification) -> dict[str, Any]:
 
 
 def _baselines(
-    train: Sequence[Telemetry],
-) -> dict[str, Callable[[Sequence[Telemetry], Sequence[int]], list[list[str]]]]:
-    """Each names as many workloads as there are: their number is told, as plain ways cannot find it."""
-
-    def by_least_squares(runs: Sequence[Telemetry], n_names: Sequence[int]) -> list[list[str]]:
-        known, seen = paired_means(train, runs)
-        labels = [str(run.workload) for run in train]
-        names, order = sorted(set(labels)), np.argsort(-nnls_shares(known, seen, labels), axis=1)
-        return [[names[at] for at in row[:n]] for row, n in zip(order, n_names, strict=True)]
-
-    def single_name(method: str) -> Callable[[Sequence[Telemetry], Sequence[int]], list[list[str]]]:
-        return lambda runs, _: [[name] for name in BASELINES[method](train, runs)]
-
-    return {"nnls": by_least_squares, "nearest": single_name("nearest"), "forest": single_name("forest")}
+    train: Sequence[Telemetry], runs: Sequence[Telemetry], n_names: Sequence[int]
+) -> dict[str, list[list[str]]]:
+    """What plain ways name in each run: as many workloads as there are, which they cannot find, or one."""
+    known, seen = paired_means(train, runs)
+    labels = [str(run.workload) for run in train]
+    names, order = sorted(set(labels)), np.argsort(-nnls_shares(known, seen, labels), axis=1)
+    largest = [[names[at] for at in row[:n]] for row, n in zip(order, n_names, strict=True)]
+    single = {method: [[name] for name in BASELINES[method](train, runs)] for method in ("nearest", "forest")}
+    return {"nnls": largest, **single}
 
 
 def _on_view(run: Telemetry, view: ViewName) -> Telemetry:

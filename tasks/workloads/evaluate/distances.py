@@ -104,16 +104,6 @@ def _warp(points: FloatArray, turned: FloatArray, ceiling: float) -> float:
     return float(row[m])
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, boundscheck=False)
-def _straight(first: FloatArray, second: FloatArray) -> float:
-    """d = √(Σ (x_i − x_j)²) over all phases of two runs of equal shape (p, d) (eq. 5)."""
-    total = 0.0
-    for i in range(first.shape[0]):
-        for k in range(first.shape[1]):
-            total += (first[i, k] - second[i, k]) ** 2
-    return float(np.sqrt(total))
-
-
 @njit(cache=True, boundscheck=False)
 def _at_best_offset(first: FloatArray, second: FloatArray, is_warped: bool) -> float:
     """Smallest distance of the shorter run to any part of the longer one that has as many phases."""
@@ -123,7 +113,8 @@ def _at_best_offset(first: FloatArray, second: FloatArray, is_warped: bool) -> f
     best = np.inf
     for offset in range(longer.shape[0] - n + 1):
         window = longer[offset : offset + n]
-        best = min(best, _warp(window, turned, best) if is_warped else _straight(window, shorter))
+        # eq. 5: over all phases
+        best = min(best, _warp(window, turned, best) if is_warped else np.sqrt(((window - shorter) ** 2).sum()))
     return best
 
 
@@ -180,11 +171,6 @@ def spread_by_workload(distances: FloatArray, workloads: Sequence[str]) -> dict[
     return spreads
 
 
-def is_within(distance: FloatArray | float, spread: DistanceSpread) -> NDArray[np.bool_]:
-    """Whether a distance is one that runs of the same workload have: d ≤ mean (the radius of VI-C)."""
-    return np.asarray(np.asarray(distance) <= spread.mean)
-
-
 def nearest_workloads(
     distances: FloatArray,
     n_phases: Sequence[int],
@@ -193,7 +179,8 @@ def nearest_workloads(
     spreads: Mapping[str, DistanceSpread],
 ) -> tuple[list[str], NDArray[np.bool_]]:
     """Classify runs by their distances (n_runs, n_known) to known ones (V-D): candidates are the known runs with as
-    many phases, or the nearest number of them; the nearest candidate names, and its workload's threshold confirms. The
+    many phases, or the nearest number of them; the nearest candidate names, and its workload's threshold confirms: a
+    distance that runs of it have among each other in the mean (the radius of VI-C). The
     workload of each run, and whether it is confirmed: one that is not is unknown.
 
     A workload that was seen once has no spread, and confirms nothing but itself: distance 0.
@@ -205,9 +192,5 @@ def nearest_workloads(
     positions = np.where(is_candidate, distances, np.inf).argmin(axis=1)
     nearest = distances[np.arange(len(positions)), positions]
     workloads = [known_workloads[position] for position in positions]
-    once = DistanceSpread(0.0, 0.0, 0)
-    is_known = [
-        bool(is_within(distance, spreads.get(workload, once)))
-        for distance, workload in zip(nearest, workloads, strict=True)
-    ]
-    return workloads, np.array(is_known, dtype=bool)
+    radii = np.array([spreads[workload].mean if workload in spreads else 0.0 for workload in workloads])
+    return workloads, nearest <= radii

@@ -181,18 +181,14 @@ def _windows(piece: Telemetry, trace: str, offset_s: float, params: WindowParams
     items = []
     for start_s in step_s * np.arange(n_windows):
         inside = (at_s >= start_s - EDGE * interval_s) & (at_s < start_s + width_s - EDGE * interval_s)
-        if not _is_measured(piece, inside, width_s):
+        n_measured = int((~np.isnan(piece.values[inside])).any(axis=1).sum())
+        n_expected = width_s / piece.interval_s if piece.interval_s else int(inside.sum())
+        if n_measured < max(LEAST_SAMPLES, MIN_MEASURED * n_expected):
             continue
         is_used |= inside
         run = _window(piece, inside, float(start_s))
         items.append(Item(run, trace, offset_s + float(start_s), offset_s + float(start_s) + width_s, is_window=True))
     return items, int((~is_used).sum())
-
-
-def _is_measured(piece: Telemetry, inside: NDArray[np.bool_], width_s: float) -> bool:
-    n_measured = int((~np.isnan(piece.values[inside])).any(axis=1).sum())
-    n_expected = width_s / piece.interval_s if piece.interval_s else int(inside.sum())
-    return n_measured >= max(LEAST_SAMPLES, MIN_MEASURED * n_expected)
 
 
 def _window(piece: Telemetry, inside: NDArray[np.bool_], start_s: float) -> Telemetry:
@@ -251,17 +247,14 @@ def _by_time(items: Sequence[Item], share: float) -> Splits:
     if untimed:
         return Splits([], f"{untimed} of {len(whole)} runs do not say when they started (started_at)")
     is_train, is_test = np.zeros(len(items), dtype=bool), np.zeros(len(items), dtype=bool)
-    for (_, is_cut), places in _grouped(items, _unit_of_time).items():
+    # a trace that was cut is parted by itself, and all runs of a workload together
+    units = _grouped(items, lambda item: (item.trace, True) if item.is_window else (item.workload, False))
+    for (_, is_cut), places in units.items():
         part = _part_by_border if is_cut else _part_by_order
         is_train[places], is_test[places] = part([items[at] for at in places], share)
     if not is_test.any():
         return Splits([], "no workload has two runs; at least one to learn from and a later one are needed")
     return Splits([_split("by time", is_train, is_test)])
-
-
-def _unit_of_time(item: Item) -> tuple[str, bool]:
-    """What is parted by time: a trace that was cut, or all runs of a workload."""
-    return (item.trace, True) if item.is_window else (item.workload, False)
 
 
 def _part_by_border(windows: Sequence[Item], share: float) -> tuple[list[bool], list[bool]]:

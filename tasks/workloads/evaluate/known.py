@@ -135,11 +135,6 @@ def closed_set(answer: Identification) -> str:
     return answer.present[0].workload if answer.present else answer.nearest[0].workload
 
 
-def nearest_run(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
-    """The workload of the nearest training run, by L1 on the logarithm of means."""
-    return [str(train[at].workload) for at in log_distances(train, test).argmin(axis=1)]
-
-
 def log_distances(
     train: Sequence[Telemetry], test: Sequence[Telemetry], quantile: float = FLOOR_QUANTILE
 ) -> FloatArray:
@@ -185,7 +180,7 @@ def random_forest(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list
 
 
 BASELINES: dict[str, Callable[[Sequence[Telemetry], Sequence[Telemetry]], list[str]]] = {
-    "nearest": nearest_run,
+    "nearest": lambda train, test: [str(train[at].workload) for at in log_distances(train, test).argmin(axis=1)],
     "nnls": least_squares,
     "forest": random_forest,
 }
@@ -212,14 +207,8 @@ def known_figures(
             put_mean(figures, f"known.confirmed.{slice_}.{name}", values, reason)
         unknown_shares = [float(np.mean([not answer.is_known for answer in of_split.answers])) for of_split in splits]
         put_mean(figures, f"known.said_unknown.{slice_}", unknown_shares, reason)
-        right = [
-            float(
-                np.mean(
-                    [answer.workload == name for answer, name in zip(of_split.answers, of_split.truth, strict=True)]
-                )
-            )
-            for of_split in splits
-        ]
+        told = [zip(of_split.answers, of_split.truth, strict=True) for of_split in splits]
+        right = [float(np.mean([answer.workload == name for answer, name in of_split])) for of_split in told]
         put_mean(figures, f"known.named.{slice_}", right, reason)
         for measure in MEASURES:
             _same(figures, f"known.{measure}.{slice_}", f"known.{measure}.{slice_}.{FIRST}")

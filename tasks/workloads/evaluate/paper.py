@@ -19,7 +19,6 @@ from tasks.workloads.evaluate.distances import (
     Measure,
     distances_between,
     distances_of_pairs,
-    is_within,
     nearest_workloads,
     spread_by_workload,
     spread_of,
@@ -66,16 +65,12 @@ class PaperTrees:
     classes: tuple[str, ...]
     booster: Any
 
-    def probabilities(self, features: FloatArray) -> FloatArray:
-        """(n_runs, n_classes), rows sum to 1. features: (n_runs, n_features), as in training."""
-        if self.booster is None or not len(features):
-            return np.full((len(features), len(self.classes)), 1 / len(self.classes))
-        predicted = self.booster.predict(np.ascontiguousarray(features), num_threads=1)
-        return np.asarray(predicted).reshape(len(features), -1)
-
     def workloads(self, features: FloatArray) -> list[str]:
-        """The most probable workload of each run."""
-        return [self.classes[at] for at in self.probabilities(features).argmax(axis=1)]
+        """The most probable workload of each run. features: (n_runs, n_features), as in training."""
+        if self.booster is None or not len(features):
+            return [self.classes[0]] * len(features)
+        probabilities = self.booster.predict(np.ascontiguousarray(features), num_threads=1)
+        return [self.classes[at] for at in np.asarray(probabilities).reshape(len(features), -1).argmax(axis=1)]
 
 
 @dataclass(frozen=True)
@@ -258,14 +253,9 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
     for measure in DISTANCES:
         to_known = distances_between(phases_of(described), phases_of(model.known), measure)
         nearest = np.stack([to_known[:, labels == name].min(axis=1) for name in model.trees.classes], axis=1)
-        spreads = [model.spreads[measure].get(name) for name in model.trees.classes]
-        is_taken = np.stack(
-            [
-                is_within(nearest[:, at], spread) if spread else np.zeros(len(described), bool)
-                for at, spread in enumerate(spreads)
-            ],
-            axis=1,
-        )
+        spreads = model.spreads[measure]
+        radii = [spreads[name].mean if name in spreads else -np.inf for name in model.trees.classes]
+        is_taken = nearest <= np.array(radii)
         counts = (is_own.sum(), (is_own & ~is_taken).sum(), (~is_own).sum(), (~is_own & is_taken).sum())
         yield {"measure": measure, **{name: int(n) for name, n in zip(COUNTS, counts, strict=True)}}
 

@@ -150,14 +150,10 @@ def _known(
             if slice_ == base and len(kept) < N_TRIALS:
                 kept.append(trial)
     tables = {
-        "scores": pd.concat(
-            [scores_table(predictions, slice_) for slice_, predictions in by_slice.items()], ignore_index=True
-        ),
-        "predictions": pd.concat(
-            [predictions_table(predictions, slice_) for slice_, predictions in by_slice.items()], ignore_index=True
-        ),
-        "confusion": _confusions(by_slice),
+        name: pd.concat([table_of(made, slice_) for slice_, made in by_slice.items()], ignore_index=True)
+        for name, table_of in (("scores", scores_table), ("predictions", predictions_table))
     }
+    tables["confusion"] = _confusions(by_slice)
     return Evaluation(known_figures(by_slice, reasons, base), tables), of_base.splits, kept
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from tasks.choices import Statement
 from tasks.errors import BadInput
+from tasks.quantities import digits
 from tasks.workloads.identify.counters import IDLE, OWN_BUSY, means_of, missing_counters, shapes_of
 from tasks.workloads.identify.fingerprints import Sum, best_sum, sums_of
 from tasks.workloads.identify.logistic import log_odds, probability_of
@@ -30,7 +31,6 @@ PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 BYTES = ("B", "bytes")
 CORES = ("core-seconds", "cores")
 SAID_BY_THE_VALUE = "_cores"
-DIGITS = 3
 TOGETHER = {2: "both together", 3: "all three together"}  # of the workloads of a sum, MOST_PARTS at most
 
 
@@ -55,7 +55,8 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
     known = [c for c in range(len(seen)) if np.isfinite(gaps[c])]
     telling = [c for c in known if gaps[c] < LEAST_GAP and apart[c] >= LEAST_APART]
     telling.sort(key=lambda c: (-apart[c] / (1 + gaps[c]), view.counters[c].name))
-    far = [c for c in known if gaps[c] >= LEAST_GAP and _shows(seen[c], expected[c])]
+    shows = np.abs(seen - expected) > LEAST_CHANGE * np.maximum(np.abs(seen), np.abs(expected))
+    far = [c for c in known if gaps[c] >= LEAST_GAP and shows[c]]
     far.sort(key=lambda c: (-gaps[c], view.counters[c].name))
 
     def line(c: int, form: str) -> str:
@@ -70,10 +71,6 @@ def why(seen: FloatArray, view: View, workloads: Sequence[str], *, is_known: boo
     return tuple(matched + differed if is_known else differed + matched)
 
 
-def _shows(value: float, expected: float) -> bool:
-    return abs(value - expected) > LEAST_CHANGE * max(abs(value), abs(expected))
-
-
 def name_in_words(counter: Counter) -> str:
     """The name without dots and underscores; `own.` becomes "of its own"."""
     name = counter.name.removeprefix(OWN_PREFIX).removesuffix(SAID_BY_THE_VALUE)
@@ -83,36 +80,15 @@ def name_in_words(counter: Counter) -> str:
 
 def value_in_words(value: float, counter: Counter) -> str:
     """The value with its unit, to three digits: "4.1 MB a second", "1.8 cores", "310 a second", "12 tasks"."""
-    if counter.unit in BYTES:
-        return f"{_scaled(value)}B" + (" a second" if counter.is_rate else "")
-    if counter.unit in CORES and counter.is_rate:
-        return f"{number_in_words(value)} cores"
-    if counter.unit == "s" and counter.is_rate:
-        return f"{number_in_words(value)} s a second"
-    if counter.is_rate:
-        return f"{number_in_words(value)} a second"
-    return f"{number_in_words(value)} {counter.unit}".strip()
-
-
-def number_in_words(value: float) -> str:
-    """Three digits, with commas between thousands; "nothing" is 0."""
-    if not math.isfinite(value):
-        return "no value"
-    if value == 0:
-        return "0"
-    places = max(0, DIGITS - 1 - math.floor(math.log10(abs(value))))
-    if places > 2 * DIGITS:
-        return f"{value:.{DIGITS}g}"
-    rounded = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
-    text = f"{rounded:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _scaled(value: float) -> str:
-    for size, letter in PREFIXES:
-        if abs(value) >= size:
-            return f"{number_in_words(value / size)} {letter}"
-    return f"{number_in_words(value)} "
+    size, unit = 1.0, counter.unit
+    if unit in BYTES:
+        size, unit = next(((size, f"{letter}B") for size, letter in PREFIXES if abs(value) >= size), (1.0, "B"))
+    text = digits(value / size) if math.isfinite(value) else "no value"
+    if counter.is_rate and counter.unit in CORES:
+        return f"{text} cores"
+    if counter.is_rate and counter.unit not in (*BYTES, "s"):  # events are not called by their name
+        unit = ""
+    return " ".join(filter(None, (text, unit, "a second" if counter.is_rate else "")))
 
 
 # from which on a part is named, by whether something unknown is there too: where nothing is, a part is there more often
@@ -152,22 +128,13 @@ class Present(NamedTuple):
 class Identification:
     """What is said of a run.
 
-    Attributes:
-        run_id: The run.
-        statement: Known, unknown, both, or idle.
-        workload: What ran, of several the largest; None: no known workload.
-        confidence: Probability that `workload` is there, or that it is something unknown, 0 to 1.
-        is_known: Whether `workload` is named.
-        unknown_score: Probability that something runs that is not known, 0 to 1.
-        present: All known workloads that are there, the one with the largest weight first.
-        nearest: All known workloads, each by itself, the nearest first.
-        reasons: Which programs it ran, and which counters matched best and worst, in words.
-        proxy: For an unknown run the known workload that may stand for it; None for a known one.
-        view: Whose counters say so.
-        missing: Counters of the model that the run lacks.
-        foreign_share, stolen_share: Of the machine, what others and the hypervisor took; None: not measured.
-        surer: What would make the answer surer, in words.
-    """
+    workload: what ran, of several the largest; None: no known workload. confidence: probability that it is there, or
+    that it is something unknown; unknown_score: that something runs that is not known. is_known: whether a workload is
+    named. present: all that are there, the one with the largest weight first; nearest: all known ones, each by itself.
+    reasons: which programs it ran, and which counters matched best and worst, in words. proxy: for an unknown run the
+    known workload that may stand for it. view: whose counters say so; missing: those of the model that the run lacks.
+    foreign_share, stolen_share: of the machine, what others and the hypervisor took; None: not measured. surer: what
+    would make the answer surer, in words."""
 
     run_id: str
     statement: Statement

@@ -15,6 +15,7 @@ arrays.parquet    one row an array: name, shape, values"""
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -229,10 +230,16 @@ def folds_of(runs: Sequence[Telemetry], n_folds: int = N_FOLDS) -> NDArray[np.in
         by_round = np.array([place[str(run.round)] for run in runs], dtype=np.int64)
         if np.bincount(by_round).max() <= MOST_IN_A_FOLD * len(runs):
             return by_round
+
+    def time_of(at: int) -> tuple[str, str, float, str]:
+        run = runs[at]
+        started = run.started_at.isoformat() if run.started_at else ""
+        return str(run.machine or ""), started, float(run.at_s[0]) if run.n_samples else 0.0, run.run_id
+
     folds = np.zeros(len(runs), dtype=np.int64)
     for workload in {run.workload for run in runs}:
         places = [at for at, run in enumerate(runs) if run.workload == workload]
-        for rank, at in enumerate(sorted(places, key=lambda at: _time_of(runs[at]))):
+        for rank, at in enumerate(sorted(places, key=time_of)):
             folds[at] = rank * n_folds // len(places)
     return folds
 
@@ -474,8 +481,7 @@ def _inputs_held_out(workloads: Sequence[str], inputs: Sequence[str]) -> list[ND
     return [np.array([group in out for group in inputs], dtype=bool) for out in held_out if out]
 
 
-def _fit_score(table: FloatArray, has_rest: NDArray[np.bool_]) -> Logistic:
-    return fit_logistic(table, has_rest, PENALTY)
+_fit_score = partial(fit_logistic, penalty=PENALTY)
 
 
 def _fit_alone(table: FloatArray, has_rest: NDArray[np.bool_]) -> Logistic:
@@ -550,9 +556,3 @@ def _limit(known: FloatArray, unknown: FloatArray, known_recall: float, *, is_sa
     first = float(np.quantile(unknown, UNKNOWN_PASSED))
     ends = np.array([least, first if is_safe else max(least, first)])
     return float(probability_of(log_odds(ends).mean()))
-
-
-def _time_of(run: Telemetry) -> tuple[str, str, float, str]:
-    started = run.started_at.isoformat() if run.started_at else ""
-    first_s = float(run.at_s[0]) if run.n_samples else 0.0
-    return str(run.machine or ""), started, first_s, run.run_id

@@ -20,7 +20,7 @@ from tasks.errors import BadInput, quoted
 from tasks.intake.files import CUT_OFF, UNSUPPORTED_EVENT, all_refusals, json_of, read_lines, refusals, refused_rows
 from tasks.intake.tables import WholeTable, column_names, whole_table
 from tasks.workloads.params import ReadParams
-from tasks.workloads.prepared import FileRun, Reading, label_column
+from tasks.workloads.prepared import FileRun, Reading
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.readers.wide import WideTable, check_counters, counters_of, read_table
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind, described, spelled
@@ -321,9 +321,7 @@ class PerfSpectReader:
                 return _by_unit(rows, table, units, params.time_zone)
         table = replace(table, ignored=frozenset(V3[1:]))
         renamed = {"timestamp": rows.names[0], **params.columns}
-        return read_table(
-            table, renamed, label_column=label_column(params), zone=params.time_zone, interval_s=params.interval_s
-        )
+        return read_table(table, renamed, params)
 
 
 def _is_first_version(names: list[str]) -> bool:

@@ -184,50 +184,37 @@ def _add(result: Any, first_s: float, step_s: float, n_steps: int, series: Serie
 def _runs(
     series: Series, types: dict[str, str], run_by: str, start_s: float, step_s: float, histograms: set[str]
 ) -> list[FileRun]:
-    """One run for each value of the label."""
+    """One run for each value of the label; the first step lies before the start."""
     groups: dict[str, list[tuple[Labels, FloatArray]]] = {}
     for key, values in sorted(series.items(), key=lambda item: item[0]):
         groups.setdefault(dict(key).get(run_by, ""), []).append((dict(key), values))
-    refused = tuple(f"{name}: a native histogram" for name in sorted(histograms))
-    return [_run(group, members, types, run_by, start_s, step_s, refused) for group, members in sorted(groups.items())]
-
-
-def _run(
-    group: str,
-    members: "list[tuple[Labels, FloatArray]]",
-    types: dict[str, str],
-    run_by: str,
-    start_s: float,
-    step_s: float,
-    refused: tuple[str, ...],
-) -> FileRun:
-    """The run of one value of the label.
-
-    members: labels and values (n_steps,) of its series; the first step lies before the start."""
-    counters, totals, taken = [], [], set[str]()
-    hidden = {NAME, run_by} | ({"job"} if len({labels.get("job", "") for labels, _ in members}) == 1 else set())
-    for labels, _ in members:
-        name = _folded(labels, hidden)
-        name = name if name not in taken else f"{name}.{len(taken)}"
-        taken.add(name)
-        counters.append(Counter(name, "", "software"))
-        totals.append(_is_total(labels.get(NAME, ""), types))
-    table, is_total = np.column_stack([values for _, values in members]), np.array(totals, dtype=bool)
-    table[0, ~is_total] = np.nan
-    rows = np.flatnonzero(~np.isnan(table).all(axis=1))
     first, _ = start_and_offsets(np.array([start_s]))
-    return row_per_sample(
-        tuple(counters),
-        np.asarray((rows - 1) * step_s, dtype=np.float64),
-        table[rows],
-        places=rows.astype(np.int64) + 1,
-        is_total=is_total,
-        part=f"{group or 'all'} {datetime.fromtimestamp(start_s, UTC):%Y-%m-%dT%H:%M:%SZ}",
-        is_id=True,
-        labels={"machine": group} if group else {},
-        started_at=first,
-        refused=refused,
-    )
+    runs = []
+    for group, members in sorted(groups.items()):
+        counters: dict[str, Counter] = {}
+        hidden = {NAME, run_by} | ({"job"} if len({labels.get("job", "") for labels, _ in members}) == 1 else set())
+        for labels, _ in members:
+            name = _folded(labels, hidden)
+            name = name if name not in counters else f"{name}.{len(counters)}"
+            counters[name] = Counter(name, "", "software")
+        table = np.column_stack([values for _, values in members])
+        is_total = np.array([_is_total(labels.get(NAME, ""), types) for labels, _ in members], dtype=bool)
+        table[0, ~is_total] = np.nan
+        rows = np.flatnonzero(~np.isnan(table).all(axis=1))
+        run = row_per_sample(
+            tuple(counters.values()),
+            np.asarray((rows - 1) * step_s, dtype=np.float64),
+            table[rows],
+            places=rows.astype(np.int64) + 1,
+            is_total=is_total,
+            part=f"{group or 'all'} {datetime.fromtimestamp(start_s, UTC):%Y-%m-%dT%H:%M:%SZ}",
+            is_id=True,
+            labels={"machine": group} if group else {},
+            started_at=first,
+            refused=tuple(f"{name}: a native histogram" for name in sorted(histograms)),
+        )
+        runs.append(run)
+    return runs
 
 
 def _is_total(metric: str, types: dict[str, str]) -> bool:

@@ -1,5 +1,5 @@
 """sysstat's `sadf -d`: lines with semicolons, one section for each kind of counters, each under its `#` header. What
-`sar` prints is read line by line as if `sadf -d` had printed it (`sar.py`), in local time.
+`sar` prints is read line by line as if `sadf -d` had printed it, in local time.
 
 A line is hostname;interval;timestamp;… A column in capitals after these (CPU, DEV, IFACE, …) names the device of the
 line: its counters are called cpu.all.pct_usr, dev.sda.tps, iface.eth0.rxpck. Columns that end in /s are rates.
@@ -8,11 +8,16 @@ several. Times are UTC, Unix seconds (-U), or of params.time_zone (-T, sar).
 
 The sections of a run may lie in files of their own (cpu, io, memory, network): files of one folder and host, with
 other sections at the same times, are one run, whichever of them is named, and its rows are numbered on from file to
-file."""
+file.
+
+A table of `sar` begins with a clock and the names of its columns; the date stands in the banner of the file alone.
+Clocks have 12 or 24 hours, decimals a point or a comma, dates the order of their country; means at the end ("Average:",
+"Durchschn.:", "Moyenne :") are no samples. A clock that falls back by most of a day has passed midnight."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
@@ -20,14 +25,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.intake.files import all_refusals, read_head, read_lines, refusals, refused_rows
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading
-from tasks.workloads.readers.sar import DEVICE, SarLines, is_other, is_sar, neighbour
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.telemetry import Counter, FloatArray, spelled
 
@@ -42,6 +45,22 @@ MOST_BYTES = 1 << 26  # of a file that is looked into for its sections
 SAME_SPAN = 0.5  # of the time of two files together: sections of one run have at least as much in common
 SLOWER = 0.9  # a file whose samples are denser than those of the first keeps its own times
 TOKENS = re.compile(r"[-_. ]+")
+BANNER = re.compile(r"^(?:Linux|SunOS|AIX|Darwin) \S+ +\((?P<host>[^)]*)\)\s+(?P<date>\S+)")
+CLOCK = re.compile(r"^(\d{1,2})[:時h](\d\d)[:分m](\d\d)[秒s]?(?:\s+([AaPp])\.?\s?[Mm]\.?)?(?=\s)")
+RESTARTED = re.compile(r"\bLINUX RESTART\b")
+MAGIC = (b"\x96\xd5", b"\xd5\x96")
+DOCUMENT = re.compile(  # JSON, XML, -p, -r, and all sections on one line
+    rb"\s*(\{\s*\"sysstat\"|<\?xml[^>]*>\s*(<!DOCTYPE sysstat|<sysstat)|\S+\t-?\d+\t[^\t]+\t[^\t]+\t\S+\t|"
+    rb"\S+( UTC)?; \w+; |# hostname;[^\n]*\[\.\.\.\])"
+)
+NUMBER = re.compile(r"^(-?\d+(?:[.,]\d+)?)([%BkMGTP]?)$")
+KIBIBYTES = {"%": 1.0, **{letter: 1024.0 ** (power - 1) for power, letter in enumerate("BkMGTP")}}  # of sar --human
+COMMA = re.compile(rb"\s\d+,\d+\s")  # where decimals have commas, days stand before months
+DEVICE = re.compile(r"^[A-Z]+$")
+MIDNIGHT_S = 6 * 3600  # a clock that falls by more has passed midnight; by less it was set back
+NOON, CENTURY, MONTHS, DATE_PARTS = 12, 2000, 12, 3
+NEIGHBOURS = {("UID", "PID"): "pidstat's counters of processes", ("avg-cpu:",): "what iostat prints"}
+UNREADABLE = ("BUS",)  # sections of words, not of numbers
 
 
 @dataclass
@@ -62,7 +81,7 @@ class SadfReader:
     """Reads what sadf -d or sar prints."""
 
     name: str = "sadf"
-    version: int = 4
+    version: int = 5
     title: str = "sysstat's sadf -d, or what sar prints"
     endings: tuple[str, ...] = (".sadf", ".sadf.csv", ".sar")
 
@@ -76,7 +95,7 @@ class SadfReader:
         if tool := neighbour(head):
             raise BadInput(path, tool, EXPECTED, "record the machine with sar -A 1")
         if is_other(head):
-            problem = "a file of sysstat itself, or JSON or XML of sadf"
+            problem = "a file of sysstat itself, or what sadf prints with -j, -x, -p, -r or -h"
             raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
         files = section_files(path)
         parts, refused = _parts(files, params)
@@ -94,6 +113,106 @@ class SadfReader:
 def is_sadf(head: bytes) -> bool:
     """Whether a file begins with the header of a section."""
     return head.lstrip().removeprefix(b"#").lstrip().startswith(";".join(HEADER).encode())
+
+
+def is_sar(head: bytes) -> bool:
+    """Whether a file begins as `sar` does: its banner, and a table that a clock heads."""
+    banner, *lines = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").splitlines() or [""]
+    tables = [line for line in lines if line.strip()]
+    return bool(BANNER.match(banner) and tables and (CLOCK.match(tables[0]) or RESTARTED.search(tables[0])))
+
+
+def is_other(head: bytes) -> bool:
+    """Whether a file is sysstat's own, as `sar -o` and the daily sa26 are, or what `sadf` prints without -d."""
+    return head.startswith(MAGIC) or bool(DOCUMENT.match(head))
+
+
+def neighbour(head: bytes) -> str:
+    """Whose output a file holds that begins with sar's banner and is none of sar's; empty: nobody's."""
+    banner, *lines = head.decode("utf-8", "replace").lstrip("\ufeff\r\n").splitlines() or [""]
+    words = [set(line.split()) for line in lines] if BANNER.match(banner) else []
+    return next((what for heads, what in NEIGHBOURS.items() if any(set(heads) <= line for line in words)), "")
+
+
+@dataclass
+class SarLines:
+    """Turns the lines of a file, in their order, into those of `sadf -d`. head: its beginning."""
+
+    head: bytes
+    host: str = ""
+    day: date | None = None
+    columns: tuple[str, ...] = ()
+    is_last: bool = False  # whether the device stands behind the values
+    before: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)  # of each table: clock and days
+
+    def as_sadf(self, line: str) -> str:
+        """A header, a line of values or of a restart; empty for what is neither."""
+        if banner := BANNER.match(line):
+            self.host, self.columns, self.before = banner["host"], (), {}
+            self.day = day_of(banner["date"], is_month_first=not COMMA.search(self.head))
+            return ""
+        clock = CLOCK.match(line)
+        words = line[clock.end() :].split() if clock else []
+        if clock is None or not words or words[0] == "COM":
+            return ""
+        if RESTARTED.search(line):
+            self.before = {}
+            return f"{self.host};-1;{self._time(clock, ())};LINUX-RESTART"
+        if not any(map(NUMBER.match, words)):
+            return self._header(words)
+        fields = words
+        if self.is_last:  # a mount point may hold blanks
+            values = len(self.columns) - 1
+            fields = [" ".join(words[values:]), *words[:values]]
+        if not self.columns or self.columns[0] in UNREADABLE:
+            return ""
+        columns = self.columns if len(self.columns) == len(fields) else ("",) * len(fields)
+        cells = (_plain(cell, column) for cell, column in zip(fields, columns, strict=True))
+        return ";".join([self.host, "", self._time(clock, self.columns), *cells])
+
+    def _header(self, words: Sequence[str]) -> str:
+        self.is_last = bool(DEVICE.match(words[-1])) and not DEVICE.match(words[0])
+        columns = [words[-1], *words[:-1]] if self.is_last else list(words)
+        self.columns = (columns[0], *OF_EACH_CPU) if columns[:2] == ["INTR", "all"] else tuple(columns)
+        if self.columns[0] in UNREADABLE:
+            return ""
+        return ";".join(["# hostname", "interval", "timestamp", *self.columns])
+
+    def _time(self, clock: re.Match[str], table: tuple[str, ...]) -> str:
+        hour, minute, second = (int(clock[at]) for at in (1, 2, 3))
+        if clock[4]:
+            hour = hour % NOON + (NOON if clock[4] in "Pp" else 0)
+        seconds = 3600 * hour + 60 * minute + second
+        last, days = self.before.get(table, (seconds, 0))
+        days += last - seconds > MIDNIGHT_S
+        self.before[table] = seconds, days
+        if self.day is None:
+            return f"{hour:02}:{minute:02}:{second:02}"  # which day, nobody says
+        return f"{self.day + timedelta(days=days)} {hour:02}:{minute:02}:{second:02}"
+
+
+def _plain(cell: str, column: str) -> str:
+    """A cell as sadf -d prints it: in the unit that its column has, kB or MB, where --human has scaled it."""
+    number, unit = match.groups() if (match := NUMBER.match(cell)) else (cell, "")
+    number = number.replace(",", ".")
+    return f"{float(number) * KIBIBYTES[unit] / (1024 if column.startswith('MB') else 1):g}" if unit else number
+
+
+def day_of(text: str, *, is_month_first: bool) -> date | None:
+    """The date of a banner; None for what is none. is_month_first: of two numbers that may both be a month."""
+    numbers = [int(digits) for digits in re.findall(r"\d+", text)]
+    if len(numbers) != DATE_PARTS:
+        return None
+    if numbers[0] >= CENTURY:
+        year, month, day = numbers
+    else:
+        month, day, year = numbers
+        if "." in text or "-" in text or (not is_month_first and day <= MONTHS) or month > MONTHS:
+            month, day = day, month
+    try:
+        return date(year if year >= CENTURY else CENTURY + year, month, day)
+    except ValueError:
+        return None
 
 
 def _translation(head: bytes) -> Callable[[str], str]:
@@ -130,7 +249,9 @@ def section_files(path: str) -> list[str]:
             continue
         fitting = [group for group in groups if all(outline.completes(other) for other in group.values())]
         # several runs may lie at the same times: names tell them apart
-        best = max(fitting, key=lambda group: _likeness(file, next(iter(group))), default=None)
+        best = max(
+            fitting, key=lambda group: SequenceMatcher(None, file.name, next(iter(group)).name).ratio(), default=None
+        )
         if best is None:
             groups.append({file: outline})
         else:
@@ -146,10 +267,6 @@ def run_path(files: Sequence[str]) -> str:
     taken = [set(TOKENS.split(other.stem)) for other in others]
     shared = [token for token in TOKENS.split(first.stem) if all(token in tokens for tokens in taken)]
     return str(first.with_name(("-".join(shared) or first.parent.name) + first.suffix))
-
-
-def _likeness(first: Path, second: Path) -> float:
-    return SequenceMatcher(None, first.name, second.name).ratio()
 
 
 def _outline_of(path: Path) -> Outline | None:
@@ -171,9 +288,7 @@ def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: A
     lines = [as_sadf(line).removeprefix("#").strip() for line in text]
     records = [line.split(";") for line in lines if line and RESTART not in line]
     rows = [fields for fields in records if len(fields) > len(HEADER) and fields[:3] != HEADER]
-    seconds = unix_seconds(
-        pa.chunked_array([pa.array([fields[2].removesuffix(" UTC").strip() for fields in rows], pa.string())]), "UTC"
-    )
+    seconds = _seconds_of([fields[2] for fields in rows], "UTC")
     seconds = seconds[~np.isnan(seconds)]
     if not len(seconds):
         return None
@@ -249,8 +364,7 @@ def _number(text: str) -> float:
 
 
 def _run(part: HostSection, zone: str, name: str) -> tuple[FileRun | None, pd.DataFrame]:
-    seconds = _seconds_of(part.times, "UTC" if part.times[0].endswith("UTC") else zone)
-    seconds = _in_step(seconds, np.array(part.files))
+    seconds = _in_step(_seconds_of(part.times, "UTC" if part.times[0].endswith("UTC") else zone), np.array(part.files))
     is_bad = np.isnan(seconds)
     places = np.array(part.places, dtype=np.int64)
     refused = refusals(places[is_bad], "no time; expected UTC, or Unix seconds (-U)", [""] * int(is_bad.sum()))
@@ -275,8 +389,7 @@ def _run(part: HostSection, zone: str, name: str) -> tuple[FileRun | None, pd.Da
 
 
 def _seconds_of(texts: list[str], zone: str) -> FloatArray:
-    plain = [text.removesuffix(" UTC").strip() for text in texts]
-    return unix_seconds(pa.chunked_array([pa.array(plain, pa.string())]), zone)
+    return unix_seconds([text.removesuffix(" UTC").strip() for text in texts], zone)
 
 
 def _in_step(seconds: FloatArray, files: NDArray[np.int64]) -> FloatArray:

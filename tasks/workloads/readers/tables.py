@@ -74,10 +74,12 @@ def _label(value: object) -> str | None:
     return text or None
 
 
-def unix_seconds(column: pa.ChunkedArray, zone: str) -> FloatArray:
+def unix_seconds(column: pa.ChunkedArray | Sequence[str], zone: str) -> FloatArray:
     """A column of times in seconds since 1970, or since some start where it counts from there; NaN: no time.
 
     zone: of text and timestamps that name none."""
+    if not isinstance(column, pa.ChunkedArray):
+        column = pa.chunked_array([pa.array(column, pa.string())])
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _seconds(utc_times(column.combine_chunks(), zone)[0])

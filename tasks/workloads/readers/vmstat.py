@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from tasks.errors import BadInput
 from tasks.intake.files import SINCE_BOOT, Refused, all_refusals, read_lines, refusals, refused_rows
@@ -55,7 +54,7 @@ class VmstatReader:
         is_absolute = any(times)
         seconds = params.interval_s * np.arange(len(rows), dtype=np.float64)
         if is_absolute:
-            seconds = unix_seconds(pa.chunked_array([pa.array(times, pa.string())]), zone)
+            seconds = unix_seconds(times, zone)
         is_timed = ~np.isnan(seconds)
         untimed = refusals(places[~is_timed], "no time; expected a date and a clock", [""] * int((~is_timed).sum()))
         refused = all_refusals([refused_rows(bad), untimed])
@@ -65,7 +64,10 @@ class VmstatReader:
             raise BadInput(path, "no sample in it", "several lines of numbers", "record with vmstat -t 1")
         started, at_s = start_and_offsets(seconds[is_timed]) if is_absolute else (None, seconds)
         table = pd.DataFrame([values for _, values, _ in rows])[is_timed]
-        counters = tuple(_counter(name) for name in table.columns)
+        named = {column: NAMES.get(column, f"vmstat.{spelled(column)}") for column in table.columns}
+        counters = tuple(
+            Counter(name, "%" if ".pct_" in name else "", "software", column in RATES) for column, name in named.items()
+        )
         values = table.to_numpy(dtype=float)
         return Reading([row_per_sample(counters, at_s, values, places=places[is_timed], started_at=started)], refused)
 
@@ -98,8 +100,3 @@ def _rows(path: str, params: ReadParams) -> tuple[list[tuple[int, dict[str, floa
                 values = {name: float(word) for name, word in zip(names, words, strict=False)}
                 rows.append((place, values, " ".join(words[len(names) :])))
     return rows, bad, zone
-
-
-def _counter(column: str) -> Counter:
-    name = NAMES.get(column, f"vmstat.{spelled(column)}")
-    return Counter(name, "%" if ".pct_" in name else "", "software", column in RATES)

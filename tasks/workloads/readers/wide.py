@@ -22,9 +22,10 @@ from tasks.intake.aliases import is_text, named
 from tasks.intake.cells import Cells, measured
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import UTF8_MARK, all_refusals, refusals, split_header
+from tasks.intake.labels import named_column
 from tasks.intake.tables import AROUND, JSON_MARKS, MAGIC, PANDAS_INDEX, RECORD_KEY, keys_of, row_text, whole_table
 from tasks.workloads.params import ReadParams
-from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, label_column, row_per_sample
+from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, row_per_sample
 from tasks.workloads.readers.tables import (
     ALIASES,
     METRICS,
@@ -71,13 +72,7 @@ class WideReader:
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read."""
-        return read_table(
-            _table(path, params),
-            params.columns,
-            label_column=label_column(params),
-            zone=params.time_zone,
-            interval_s=params.interval_s,
-        )
+        return read_table(_table(path, params), params.columns, params)
 
 
 @dataclass(frozen=True)
@@ -104,26 +99,24 @@ class WideTable:
     understood: tuple[str, ...] = ()
 
 
-def read_table(
-    table: WideTable, renamed: Mapping[str, str], *, label_column: str, zone: str, interval_s: float
-) -> Reading:
+def read_table(table: WideTable, renamed: Mapping[str, str], params: ReadParams) -> Reading:
     """The runs of a table. A row with a cell that is no number is refused; a column of text is, by its name.
 
-    renamed: our names to theirs. label_column: the file's column with the workload. interval_s: where there is no
-    time. Raises BadInput for a table without a time, without counters, or without a column that was asked for."""
-    if label_column:
+    renamed: our names to theirs; the column that --label-from names is the workload's. Raises BadInput for a table
+    without a time, without counters, or without a column that was asked for."""
+    if label_column := named_column(params.label_from):
         renamed = {**renamed, "workload": label_column}
     keys = choose_keys(table.path, table.names, renamed, _text_columns(table))
     at = {name: position for position, name in reversed(list(enumerate(table.names)))}
     counters, numbers, refused_columns = counters_of(table, keys, renamed)
     check_counters(table, counters, refused_columns)
-    seconds, is_absolute = _seconds(table, keys, at, zone, interval_s)
+    seconds, is_absolute = _seconds(table, keys, at, params)
     labels = {key: texts(table.columns[at[keys[key]]]) for key in ("run_id", *LABELS) if key in keys}
     faults = _row_faults(seconds, numbers, counters, labels)
     bad = np.flatnonzero(faults != "")
     refused = refusals(table.places[bad], faults[bad].tolist(), [table.raw(int(row)) for row in bad])
     good = np.flatnonzero(faults == "")
-    started = unix_seconds(table.columns[at[keys["started_at"]]], zone) if "started_at" in keys else None
+    started = unix_seconds(table.columns[at[keys["started_at"]]], params.time_zone) if "started_at" in keys else None
     values = np.column_stack([column.values for column in numbers])  # noqa: PD011
     runs = []
     for part, rows in _parts(good, labels):
@@ -198,17 +191,17 @@ def counters_of(
 
 
 def _seconds(
-    table: WideTable, keys: Mapping[str, str], at: Mapping[str, int], zone: str, interval_s: float
+    table: WideTable, keys: Mapping[str, str], at: Mapping[str, int], params: ReadParams
 ) -> tuple[FloatArray, bool]:
     """Seconds of each row, and whether they are to be counted from the first."""
     if "at_s" in keys:
         return to_numbers(table.columns[at[keys["at_s"]]]).values, False  # noqa: PD011
     if "timestamp" in keys:
-        return unix_seconds(table.columns[at[keys["timestamp"]]], zone), True
-    if not interval_s:
+        return unix_seconds(table.columns[at[keys["timestamp"]]], params.time_zone), True
+    if not params.interval_s:
         fix = "name it, as in --map timestamp=THEIRS, or set read.interval_s for equally spaced rows"
         raise BadInput(table.path, "no column with the time", "at_s, or timestamp", headless(table.names) or fix)
-    return interval_s * np.arange(len(table.places), dtype=np.float64), False
+    return params.interval_s * np.arange(len(table.places), dtype=np.float64), False
 
 
 def _row_faults(

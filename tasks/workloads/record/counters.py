@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -361,14 +362,9 @@ def parse_loadavg(text: str) -> dict[str, float]:
 
 def parse_schedstat(text: str) -> dict[str, float]:
     """Nanoseconds run and waited and slices, summed over the processors of /proc/schedstat (version 14 and later)."""
-    totals = {"ran_ns": 0.0, "waited_ns": 0.0, "slices": 0.0}
-    lines = [line.split() for line in text.splitlines() if line.startswith("cpu")]
-    for fields in lines:
-        ran, waited, slices = fields[7:10]
-        totals["ran_ns"] += float(ran)
-        totals["waited_ns"] += float(waited)
-        totals["slices"] += float(slices)
-    return totals if lines else {}
+    of_cpus = [map(float, line.split()[7:10]) for line in text.splitlines() if line.startswith("cpu")]
+    totals = [sum(of_each) for of_each in zip(*of_cpus, strict=True)]
+    return dict(zip(("ran_ns", "waited_ns", "slices"), totals, strict=True)) if totals else {}
 
 
 def parse_fields(text: str) -> dict[str, float]:
@@ -443,11 +439,7 @@ def parse_interrupts(text: str) -> dict[str, float]:
     totals: dict[str, float] = {}
     for line in lines[1:]:
         name, _, rest = line.partition(":")
-        counts = []
-        for count in rest.split()[:n_processors]:
-            if not count.isdigit():
-                break
-            counts.append(int(count))
+        counts = takewhile(str.isdigit, rest.split()[:n_processors])
         key = DEVICES if name.strip().isdigit() else name.strip()
-        totals[key] = totals.get(key, 0.0) + sum(counts)
+        totals[key] = totals.get(key, 0.0) + sum(map(int, counts))
     return totals

@@ -16,7 +16,7 @@ from tasks.record.parts import Parts, Record, check_same, deciding
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import GIVEAWAYS
 from tasks.workloads.record.plan import Outcome, Plan, PlannedRun
-from tasks.workloads.telemetry import Conditions, Counter, Telemetry
+from tasks.workloads.telemetry import Conditions, Telemetry
 
 KINDS = ("runs", "flagged")  # flagged: disturbed or cut short; kept apart from what is trained on
 LABELS = (
@@ -70,17 +70,6 @@ class RunLedger(Ledger[PlannedRun]):
         self.costs.append(outcome.facts["sampler_cores"])
 
 
-def counter_field(counter: Counter) -> pa.Field:
-    """The column of a counter, with its meaning as metadata."""
-    metadata = {
-        "unit": counter.unit,
-        "kind": counter.kind,
-        "is_rate": "true" if counter.is_rate else "false",
-        "scope": counter.scope,
-    }
-    return pa.field(counter.name, pa.float64(), metadata=metadata)
-
-
 def table_of(run: Telemetry) -> pa.Table:
     """One row a sample: labels, the time after the start, a column a counter."""
     labels = [run.run_id, run.workload, run.input, run.round, run.machine, run.started_at]
@@ -94,7 +83,10 @@ def table_of(run: Telemetry) -> pa.Table:
     columns = [pa.array([value] * run.n_samples, kind) for value, (_, kind) in zip(labels, names, strict=True)]
     columns += [pa.array(run.at_s), *(pa.array(run.values[:, place]) for place in range(len(run.counters)))]
     schema = [pa.field(name, kind) for name, kind in (*names, LABELS[-1])]
-    schema += [counter_field(counter) for counter in run.counters]
+    for counter in run.counters:  # its meaning is metadata
+        about = {key: str(value) for key, value in asdict(counter).items() if key != "name"}
+        about["is_rate"] = about["is_rate"].lower()
+        schema.append(pa.field(counter.name, pa.float64(), metadata=about))
     return pa.Table.from_arrays(columns, schema=pa.schema(schema))
 
 

@@ -156,13 +156,9 @@ PROBE_S = "0.05"
 Groups = Mapping[str, str | None]  # by the prefix of their counters the names that perf knows groups by
 
 
-def _folder_of(group: ControlGroup) -> Path | None:
-    return group.folders.get("unified" if group.version == 1 else "cpu")
-
-
 def perf_group(group: ControlGroup | None, root: Path) -> str | None:
     """The name that `perf -G` knows a control group by, below the version 2 tree; None without one."""
-    folder = _folder_of(group) if group else None
+    folder = group.folders.get("unified" if group.version == 1 else "cpu") if group else None
     if folder is None:
         return None
     top = root / "unified" if (root / "unified").is_dir() else root

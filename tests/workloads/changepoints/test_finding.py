@@ -56,14 +56,6 @@ def test_missing_samples_keep_their_rows(steps, method):
     assert find_changepoints(gappy, params).n_samples == 134
 
 
-def test_missing_samples_at_the_end_change_nothing(steps):
-    plain, longer = find_changepoints(steps), find_changepoints(np.r_[steps, np.full(7, np.nan)])
-    assert longer.indices.tolist() == plain.indices.tolist()
-    assert longer.log_evidence == plain.log_evidence
-    assert (longer.at_each[:130] == plain.at_each).all()
-    assert not longer.at_each[130:].any()
-
-
 def test_a_shared_change_is_found_though_no_counter_shows_it_alone():
     rng = np.random.default_rng(1)
     values = rng.normal(size=(60, 40)) + 1.2 * (np.arange(60) >= 25)[:, None]
@@ -166,3 +158,11 @@ def test_a_season_is_told_by_the_samples_after_which_it_repeats():
     found = find_changepoints(swings)
     assert [model.period for model in found.models] == [31], "six of its swings repeat as well"
     assert found.indices.tolist() == []
+
+
+def test_among_days_and_weekends_a_shift_of_level_alone_is_a_change():
+    hour = np.arange(9, 681)  # from nine in the morning, four weeks
+    rhythm = 10 * np.sin(2 * np.pi * hour / 24) - 8 * (hour // 24 % 7 >= 5) + 6 * (hour >= 409)
+    found = find_changepoints(rhythm + np.random.default_rng(0).normal(0, 1.5, 672))
+    assert [model.period for model in found.models] == [168]
+    assert found.indices.tolist() == [400]

@@ -1,5 +1,7 @@
 """A series for change points: every line is a sample, and what is no number is named with its line."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -34,9 +36,26 @@ def test_a_column_that_is_called_a_time_is_no_series_unless_it_is_named(tmp_path
     assert read_series(str(tmp_path / "s.csv"), ReadLimits(), [name]).names == (name,)
 
 
+def test_a_column_of_dates_or_clocks_is_no_series_whatever_it_is_called(tmp_path):
+    found = series(tmp_path, "build,when,a\n7,2026-03-01 00:01,1.5\n8,,2.5\n")
+    assert (found.names, found.times) == (("build", "a"), ("2026-03-01 00:01", ""))
+
+
+def test_a_table_in_json_is_a_series_with_its_times(tmp_path):
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps([{"time": f"2026-03-01T00:00:{at:02}", "a": at % 4} for at in range(6)]))
+    found = series_of(str(path), ReadParams())
+    assert (found.names, found.times[1], found.values[:, 0].tolist()) == (
+        ("a",),
+        "2026-03-01 00:00:01",
+        [0, 1, 2, 3, 0, 1],
+    )
+
+
 BROKEN = {
     "no header": ("1,2\n3,4\n", "the first line holds numbers"),
-    "nothing": ("a,b\n", "no sample in it"),
+    "nothing": ("", "the file is empty"),
+    "no sample": ("a,b\n", "no sample in it"),
     "a word": ("a\n1\nx\n", "line 3: 'x' is no finite number"),
     "infinite": ("a\n1\ninf\n", "line 3: 'inf' is no finite number"),
     "fields": ("a,b\n1,2\n3\n", "line 3: 1 fields; the header has 2"),

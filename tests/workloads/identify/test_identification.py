@@ -195,7 +195,7 @@ FLUSHES = Counter("disk.flushes", "requests", is_rate=True)
         (Counter("x"), 0.0, "0"),
         (Counter("x"), 1234567, "1,230,000"),
         (Counter("x"), 0.00012345, "0.000123"),
-        (Counter("x"), 1.2e-7, "1.2e-07"),
+        (Counter("x"), 1.2e-7, "0.00000012"),
         (Counter("x"), -42.26, "-42.3"),
         (Counter("x"), float("nan"), "no value"),
     ],

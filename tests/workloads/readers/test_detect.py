@@ -26,12 +26,6 @@ def test_the_format_is_told_by_the_content(tmp_path, name, head):
     assert detect(str(tmp_path / "file.txt"), LIMITS).name == name.split()[0]
 
 
-def test_real_samples_find_their_reader(samples):
-    found = {path.name: detect(str(path), LIMITS).name for path in samples.iterdir()}
-    assert {name.split(".")[0].split("_")[0] for name, reader in found.items() if reader == "perf"} == {"perf"}
-    assert found["sadf.csv"] == "sadf"
-
-
 def test_an_address_is_a_server():
     assert detect("http://127.0.0.1:9090?match[]=up", LIMITS).name == "prometheus"
 

@@ -6,16 +6,14 @@ from tasks.workloads.intake import Intake, begin_telemetry
 from tasks.workloads.params import ReadParams
 from tasks.workloads.readers import detect
 
-# sysstat, man sadf(1), -d: a header a section; with -U Unix times, and as a German machine prints it
+# sysstat, man sadf(1), -d: a header a section, as a German machine prints it
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"
-SADF = CPU + "".join(f"vm1;60;{1_709_258_400 + 60 * at};-1;{at}.50;{90 - at}.50\n" for at in range(6))
 GERMAN = CPU + "".join(f"vm1;60;2024-03-01 02:{at:02} UTC;-1;{at},50;{90 - at},50\n" for at in range(6))
 LONG = "date;host;metric;value\n" + "".join(
     f"01.03.2024 02:{at:02};vm1;{name};{value},5\n" for at in range(6) for name, value in (("cpu", at), ("mem", 7))
 )
 WIDE = "Time,Hostname,cpu\n" + "".join(f"2024-03-13T02:0{at}:00Z,vm{1 + at % 2},{at}.5\n" for at in range(6))
 FILES = {  # text, reader, runs, counter, its values in the first run
-    "sadf -d -U": (SADF, "sadf", 1, "cpu.all.pct_user", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "sadf -d with decimal commas": (GERMAN, "sadf", 1, "cpu.all.pct_user", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "a long table of a spreadsheet": (LONG, "wide", 1, "cpu", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "a wide table of two hosts": (WIDE, "wide", 2, "cpu", [0.5, 2.5, 4.5]),

@@ -5,9 +5,7 @@ import math
 import os
 import re
 import shutil
-import socket
 import subprocess
-import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import parse_qs
@@ -19,6 +17,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.intake import http_server
 from tasks.intake.http_server import Patience
+from tasks.record.processes import free_port
 from tasks.workloads.intake import read_file
 from tasks.workloads.params import PrometheusParams, ReadParams, RegularParams
 from tasks.workloads.prepared import file_labels, prepare
@@ -182,26 +181,6 @@ def test_a_fault_is_one_line_with_the_address(server, problem):
     assert "\n" not in str(caught.value)
 
 
-def test_a_server_that_does_not_answer_in_time_is_told(monkeypatch):
-    def late(request):
-        raise httpx.ReadTimeout("late", request=request)
-
-    with pytest.raises(BadInput, match="no answer within 30 s, 3 times"):
-        read(late)
-
-
-def test_a_server_that_fails_once_is_asked_again():
-    steady, failed = Server([(named("load"), lambda at: 1)]), []
-
-    def server(request):
-        if not failed:
-            failed.append(request)
-            return httpx.Response(503)
-        return steady(request)
-
-    assert len(read(server)[0]) == 1
-
-
 WRONG = {
     "no selector": ({"match": []}, "no selector"),
     "no time": ({"start": "yesterday"}, "'yesterday' is no time"),
@@ -238,8 +217,6 @@ scrape_configs:
   static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
 """
 
-pytestmark = pytest.mark.slow
-
 
 @contextmanager
 def running(command, folder):
@@ -255,19 +232,11 @@ def running(command, folder):
             process.kill()
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """The address of a Prometheus that has scraped for some seconds."""
     if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
         pytest.skip(f"needs {', '.join(missing)} (apt-get install {' '.join(missing)})")
-    if sys.platform != "linux":
-        pytest.skip("needs Linux")
     folder = tmp_path_factory.mktemp("prometheus")
     for part in (folder, *list(folder.parents)[:2]):
         part.chmod(0o755)
@@ -302,6 +271,7 @@ def read_from(url, **params):
     return read_file(url, ReadParams(prometheus=asked, regular=RegularParams(min_samples=1)))
 
 
+@pytest.mark.slow
 def test_the_counters_of_a_real_machine_arrive_as_rates(server):
     (run,), refused = read_from(server)
     told = run.telemetry
@@ -314,6 +284,7 @@ def test_the_counters_of_a_real_machine_arrive_as_rates(server):
     assert np.nanmin(told.values[:, cores]) >= 0
 
 
+@pytest.mark.slow
 def test_a_broken_selector_is_told_in_the_servers_words(server):
     with pytest.raises(BadInput, match=r"the server refuses the question \(.*parse error"):
         read_file(server, ReadParams(prometheus=PrometheusParams(match=["{job=node}"], last_s=5)))

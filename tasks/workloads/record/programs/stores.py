@@ -132,9 +132,7 @@ class MariaDb(MariaDbServer):
         self.make_mariadb(place, DATABASE)
         self.finish(place, "sysbench", [*_sysbench(place, TABLES), "prepare"])
 
-    def start(self, place: ProgramPlace) -> None:
-        """Start the server."""
-        self.start_mariadb(place)
+    start = MariaDbServer.start_mariadb
 
     def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start sysbench."""
@@ -258,7 +256,16 @@ class Compilation(Program):
             folder = place.folder / kind
             folder.mkdir(exist_ok=True)
             for number in range(SOURCES):
-                made = "".join(_function(f"{number}_{at}", dice) for at in range(functions))
+                made = "".join(
+                    FUNCTION.format(
+                        name=f"{number}_{at}",
+                        size=dice.randint(16, 256),
+                        start=dice.randint(1, 99),
+                        factor=round(dice.uniform(0.5, 1.5), 3),
+                        modulus=dice.randint(3, 17),
+                    )
+                    for at in range(functions)
+                )
                 (folder / f"part_{number}.c").write_text(HEAD + made)
             place.give(folder)
 
@@ -269,16 +276,6 @@ class Compilation(Program):
         numbers = " ".join(map(str, range(SOURCES)))
         body = f"echo {numbers} | tr ' ' '\\n' | xargs -P {jobs} -I {{}} {compile_part}\n"
         return spawn_loop(place, body + f"{GCC.path()} -shared -o {folder}/all.so {folder}/part_*.o -lm")
-
-
-def _function(name: str, dice: random.Random) -> str:
-    return FUNCTION.format(
-        name=name,
-        size=dice.randint(16, 256),
-        start=dice.randint(1, 99),
-        factor=round(dice.uniform(0.5, 1.5), 3),
-        modulus=dice.randint(3, 17),
-    )
 
 
 ZSTD, XZ = Need(("zstd",), "zstd"), Need(("xz",), "xz-utils")

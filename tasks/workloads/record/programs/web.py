@@ -185,11 +185,10 @@ class WordPress(NginxServer, MariaDbServer):
         try:
             with build_opener(ProxyHandler({})).open(url, timeout=SETUP_S) as answer:
                 body = answer.read().decode(errors="replace").strip()
-        except (URLError, OSError) as error:
-            problem = f"the installation did not answer: {error}"
-            raise ProgramFailed(f"{self.name}: {problem}; see {place.folder.parent}") from None
-        if not body.endswith(f"{POSTS} posts"):
             problem = f"the installation failed: {body[-300:] or 'no message'}"
+        except (URLError, OSError) as error:
+            body, problem = "", f"the installation did not answer: {error}"
+        if not body.endswith(f"{POSTS} posts"):
             raise ProgramFailed(f"{self.name}: {problem}; see {place.folder.parent}")
 
     def start(self, place: ProgramPlace) -> None:

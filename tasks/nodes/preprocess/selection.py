@@ -31,6 +31,7 @@ TROUBLE = frozenset({
 })  # less is better, whatever the unit  # fmt: skip
 WORSE = frozenset({
     "latency", "lat", "clat", "slat", "rtt", "time", "delay", "cost", "wait", "miss", "misses", "fault", "faults",
+    "runtime", "duration", "elapsed",
 })  # less is better, where the unit says nothing  # fmt: skip
 BETTER = frozenset({
     "iops", "throughput", "bandwidth", "bw", "bitrate", "rate", "tps", "qps", "ops", "events", "score", "speed",

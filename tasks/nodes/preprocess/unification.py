@@ -53,6 +53,8 @@ percent = [share] = pct
 hertz = 1 / second = Hz = iops = IOPS = tps = TPS = qps = rps = flops = FLOPS
 byte_rate = byte / second = Bps
 bit_rate = bit / second = bps
+megabit_rate = 1e6 * bit_rate = mbps
+gigabit_rate = 1e9 * bit_rate = gbps
 """
 COUNTED = """
 operation op io event request req transaction query queries call message msg packet pkt loop iteration iter job cycle

@@ -130,7 +130,7 @@ def _slow_node(row: Mapping[Any, Any], name: str) -> str:
 
 
 def _chance(p_value: float) -> str:
-    text = number(p_value)
+    text = number(max(p_value, math.ulp(0.0)))
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 

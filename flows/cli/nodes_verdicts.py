@@ -137,7 +137,7 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
     scores = read_fingerprint_scores(call.warehouse, source_name) if verdicts["network_id"] else None
     rows = [] if scores is None else records(with_emulated(scores, call.warehouse, source_name))
     yield {**verdicts, "source": source_name, "scores": rows}
-    print(f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} look degraded")
+    print(f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} flagged")
     if verdicts["network_id"]:
         print(f"{verdicts['n_fingerprints']:,} of {counted(verdicts['n_executions'], 'execution')} have a fingerprint")
         print()
@@ -170,7 +170,10 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     few = cautions_of(call, source_name)
     yield {**watched, "source": source_name, "open": still, "states": rows, "cautions": few}
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-    show_described(states_table(states))
+    is_shown = (states["state"] != "healthy") | (states.index < MOST_STATES)
+    show_described(states_table(states[is_shown]))
+    if n_more := int((~is_shown).sum()):
+        print(f"and {n_more:,} more, all healthy; --json has them all")
     print()
     if watched["alarms"]:
         for message in read_alarms(call.warehouse, ids=watched["alarms"], limit=len(watched["alarms"]))["message"]:
@@ -195,6 +198,7 @@ def cautions_of(call: Invocation, source: str, node: str | None = None) -> list[
     return cautions(call.warehouse, source, call.settings.nodes.alarm, call.settings.nodes.score, node)
 
 
+MOST_STATES = 50  # of a node and aspect, of a table for a person; those that are not healthy are shown anyway
 MOST = 5  # flagged executions of a node that are told one by one
 
 
@@ -222,11 +226,12 @@ def explain(call: Invocation, what: str, source: str | None = None) -> Output:
 
 def _head(execution: dict[str, Any]) -> str:
     when = f" at {execution['started_at'][:16].replace('T', ' ')} UTC" if execution["started_at"] else ""
-    sure = "no verdict" if execution["probability"] is None else f"probability {execution['probability']:.2f}"
-    return (
-        f"{execution['execution_id']} ({execution['benchmark']}){when}: "
-        f"{'flagged' if execution['is_flagged'] else 'not flagged'}, {sure}"
-    )
+    verdict = "flagged" if execution["is_flagged"] else "not flagged"
+    if execution["probability"] is None:
+        verdict += ", no verdict"
+    elif execution["by_labels"]:  # without known stress it is how far the headline metrics are from usual
+        verdict += f", probability {execution['probability']:.2f}"
+    return f"{execution['execution_id']} ({execution['benchmark']}){when}: {verdict}"
 
 
 PROTOCOLS = {"chronological", "paper"}

@@ -13,7 +13,7 @@ rule is computed for every metric all the same, and where it disagrees that is l
     L = median - min, R = max - median: maximise if R ≤ L, else minimise.
 
 It wants stress in the training data and turns with one outlier, or where few machines are much larger than most: of
-SpareCores' 25 metrics of PassMark that nothing else tells it turns 22, all of them rates or marks."""
+SpareCores' 25 metrics of PassMark that nothing else tells it turns 22, all of them rates and marks."""
 
 import re
 from typing import Literal

@@ -335,24 +335,18 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     With the same data and models what stands there is given again."""
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
-    fingerprinted = fingerprint(warehouse, source, params.score) if steps.has_network(warehouse, source) else None
     done = (
-        f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} with a verdict look degraded, by "
+        f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} with a verdict flagged, by "
         f"{plain(verdicts['model_id'])}; {verdicts['n_executions'] - verdicts['n_judged']:,} others are of benchmarks "
         "that it did not learn."
     )
-    if fingerprinted:
-        done += f" {fingerprinted['n_fingerprints']:,} have a fingerprint by model {plain(fingerprinted['model_id'])}."
+    network: dict[str, Any] = {"network_id": "", "n_fingerprints": 0, "best": []}
+    if steps.has_network(warehouse, source):
+        made = fingerprint(warehouse, source, params.score)
+        network = {"network_id": made["model_id"], **{name: made[name] for name in ("n_fingerprints", "best")}}
+        done += f" {made['n_fingerprints']:,} have a fingerprint by model {plain(made['model_id'])}."
     title = f"Verdicts and fingerprints of the nodes of source {source}"
-    network = {"network_id": "", "n_fingerprints": 0, "best": []}
-    if fingerprinted:
-        network = {
-            "network_id": fingerprinted["model_id"],
-            "n_fingerprints": fingerprinted["n_fingerprints"],
-            "best": fingerprinted["best"],
-        }
-    answer = {**verdicts, **network}
-    return artifacts.reported(WORD, params, answer, "fingerprints", title, done, sections=FINGERPRINTS)
+    return artifacts.reported(WORD, params, verdicts | network, "fingerprints", title, done, sections=FINGERPRINTS)
 
 
 class NodeWatchParams(forms.OfSourceParams):

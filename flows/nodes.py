@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import pandas as pd
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.responses import DeploymentResponse
@@ -34,7 +33,6 @@ from tasks.params import Params
 from tasks.quantities import counted, number, plain
 from tasks.report.result import count
 from tasks.settings import leaves, load_settings
-from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion
 
@@ -67,15 +65,6 @@ learn = step(verdict_steps.learn)
 judge = step(verdict_steps.judge)
 watch = step(verdict_steps.watch)
 announce_alarms = step(artifacts.announce)
-
-
-EMULATED = "SELECT DISTINCT node FROM nodes.executions WHERE source = $source AND is_emulated"
-
-
-def with_emulated(rows: pd.DataFrame, warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The rows with a column is_emulated. rows: of nodes of the source, with their names in `node`."""
-    emulated = fetch(warehouse, EMULATED, {"source": source})["node"]
-    return rows.assign(is_emulated=rows["node"].isin(emulated))
 
 
 @step

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EMULATED = "emulated"
+IS_EMULATED = "node IN (SELECT node FROM nodes.executions WHERE source = $source AND is_emulated) AS is_emulated"
 NO_VALUE = "–"
 MINUTE = "%Y-%m-%d %H:%M"
 MOST_COUNTS = 6  # of nodes of which none stands out

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from tasks.errors import BadInput, report_progress
 from tasks.nodes import intake
 from tasks.nodes.history import History, benchmarks_of, emulated_nodes, history_of, read_results, version_of
-from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
+from tasks.nodes.node_words import IS_EMULATED, NETWORK, WORD, no_trained_model
 from tasks.nodes.params import (
     EvaluateParams,
     ModelParams,
@@ -383,10 +383,10 @@ def has_network(warehouse: Warehouse, source: str) -> bool:
 
 
 def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The nodes of a source by their fingerprints, by aspect (`all` first), the best first."""
+    """The nodes of a source by their fingerprints, by aspect (`all` first), the best first; is_emulated beside it."""
     return fetch(
         warehouse,
-        "SELECT * FROM nodes.fingerprint_scores WHERE source = $source "
+        f"SELECT *, {IS_EMULATED} FROM nodes.fingerprint_scores WHERE source = $source "
         "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
         {"source": source},
     )

@@ -15,6 +15,7 @@ from tasks.nodes.node_words import (
     CLEARED_KIND,
     DETECTOR,
     HOW_TO_DATE,
+    IS_EMULATED,
     LEAST_DEVIATION,
     WORD,
     MetricReason,
@@ -56,6 +57,10 @@ FROM ops.alarms WHERE word = 'nodes' AND source = $source
 GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
 """
 ALL_HEALTHY = "healthy in each aspect by the last watch: an alarm takes several flagged executions among a few"
+STATES = f"""
+SELECT *, {IS_EMULATED} FROM nodes.states WHERE source = $source
+ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect
+"""
 REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place"  # the worst first
 
 
@@ -310,13 +315,8 @@ def read_flagged(warehouse: Warehouse, source: str) -> set[str]:
 
 
 def read_states(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The states of the nodes of a source, those that need looking at first."""
-    return fetch(
-        warehouse,
-        "SELECT * FROM nodes.states WHERE source = $source "
-        "ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect",
-        {"source": source},
-    )
+    """The states of the nodes of a source, those that need looking at first; is_emulated of each beside it."""
+    return fetch(warehouse, STATES, {"source": source})
 
 
 def _answer(what: str, rows: pd.DataFrame, is_node: bool, threshold: float) -> str:

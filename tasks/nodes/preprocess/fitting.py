@@ -130,7 +130,8 @@ class FittedMetric(Params):
 
 
 class Preprocessor(Params):
-    """types: benchmark types of the training executions, ordered. metrics: all recorded ones, by type and name."""
+    """types: benchmark types of the training executions, ordered. metrics: all recorded ones, by type and name; one
+    that two types have counts twice (the paper recorded 153 and kept 54, IV-B)."""
 
     params: PreprocessParams
     n_executions: int
@@ -308,19 +309,6 @@ def transform(preprocessor: Preprocessor, history: History) -> PreparedVectors:
     names = type_names(history.executions).to_numpy(dtype=object)
     one_hot = (names[:, None] == np.array(preprocessor.types, dtype=object)).astype(np.float64)
     return PreparedVectors(columns, filled, is_own, preprocessor.types, one_hot)
-
-
-@dataclass(frozen=True)
-class MetricCounts:
-    """Metrics of all types together; a metric that two types have counts twice. The paper: 153 and 54 (IV-B)."""
-
-    recorded: int
-    kept: int
-
-
-def count_metrics(preprocessor: Preprocessor) -> MetricCounts:
-    """How many metrics training recorded and how many are kept."""
-    return MetricCounts(recorded=len(preprocessor.metrics), kept=len(preprocessor.kept))
 
 
 def decisions(preprocessor: Preprocessor) -> pd.DataFrame:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 EMULATED = "emulated"
 IS_EMULATED = "node IN (SELECT node FROM nodes.executions WHERE source = $source AND is_emulated) AS is_emulated"
+STATES = f"""
+SELECT *, {IS_EMULATED} FROM nodes.states WHERE source = $source
+ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect
+"""
 NO_VALUE = "–"
 MINUTE = "%Y-%m-%d %H:%M"
 MOST_COUNTS = 6  # of nodes of which none stands out

@@ -15,8 +15,8 @@ from tasks.nodes.node_words import (
     CLEARED_KIND,
     DETECTOR,
     HOW_TO_DATE,
-    IS_EMULATED,
     LEAST_DEVIATION,
+    STATES,
     WORD,
     MetricReason,
     no_trained_model,
@@ -57,10 +57,6 @@ FROM ops.alarms WHERE word = 'nodes' AND source = $source
 GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
 """
 ALL_HEALTHY = "healthy in each aspect by the last watch: an alarm takes several flagged executions among a few"
-STATES = f"""
-SELECT *, {IS_EMULATED} FROM nodes.states WHERE source = $source
-ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect
-"""
 REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place"  # the worst first
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.nodes import node_words, verdict_steps
+from tasks.nodes import node_words
 from tasks.nodes.history import is_simulated_source
 from tasks.nodes.type_tables import HASH_DIGITS
 from tasks.quantities import MISSING, digits, duration, is_missing, number, ratio, share
@@ -134,7 +134,7 @@ SELECT count(*) FILTER (is_stressed) AS n_stressed, count(*) FILTER (is_stressed
 FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id)
 WHERE source = $source AND probability IS NOT NULL
 """,
-    "states": verdict_steps.STATES,
+    "states": node_words.STATES,
     "ranked": """
 SELECT own.aspect, own.node, own.machine_type, own.rank, own.is_tied, own.score, own.low,
     own.high, own.n_executions, plain.rank AS plain_rank, plain.is_tied AS plain_is_tied, plain.score AS plain_score,

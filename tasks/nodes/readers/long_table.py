@@ -21,8 +21,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.aliases import named
-from tasks.intake.cells import Cells, are_none, flags, is_text, measured, texts, times, trimmed
+from tasks.intake.aliases import is_text, named, trimmed
+from tasks.intake.cells import Cells, are_none, flags, measured, texts, times
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
 from tasks.intake.tables import (

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-import pandas as pd
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.responses import DeploymentResponse
@@ -34,7 +33,6 @@ from tasks.params import Params
 from tasks.quantities import counted, number, plain
 from tasks.report.result import count
 from tasks.settings import leaves, load_settings
-from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion
 
@@ -67,15 +65,6 @@ learn = step(verdict_steps.learn)
 judge = step(verdict_steps.judge)
 watch = step(verdict_steps.watch)
 announce_alarms = step(artifacts.announce)
-
-
-EMULATED = "SELECT DISTINCT node FROM nodes.executions WHERE source = $source AND is_emulated"
-
-
-def with_emulated(rows: pd.DataFrame, warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The rows with a column is_emulated. rows: of nodes of the source, with their names in `node`."""
-    emulated = fetch(warehouse, EMULATED, {"source": source})["node"]
-    return rows.assign(is_emulated=rows["node"].isin(emulated))
 
 
 @step
@@ -335,24 +324,18 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> dict[str, Any]:
     With the same data and models what stands there is given again."""
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
-    fingerprinted = fingerprint(warehouse, source, params.score) if steps.has_network(warehouse, source) else None
     done = (
-        f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} with a verdict look degraded, by "
+        f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} with a verdict flagged, by "
         f"{plain(verdicts['model_id'])}; {verdicts['n_executions'] - verdicts['n_judged']:,} others are of benchmarks "
         "that it did not learn."
     )
-    if fingerprinted:
-        done += f" {fingerprinted['n_fingerprints']:,} have a fingerprint by model {plain(fingerprinted['model_id'])}."
+    network: dict[str, Any] = {"network_id": "", "n_fingerprints": 0, "best": []}
+    if steps.has_network(warehouse, source):
+        made = fingerprint(warehouse, source, params.score)
+        network = {"network_id": made["model_id"], **{name: made[name] for name in ("n_fingerprints", "best")}}
+        done += f" {made['n_fingerprints']:,} have a fingerprint by model {plain(made['model_id'])}."
     title = f"Verdicts and fingerprints of the nodes of source {source}"
-    network = {"network_id": "", "n_fingerprints": 0, "best": []}
-    if fingerprinted:
-        network = {
-            "network_id": fingerprinted["model_id"],
-            "n_fingerprints": fingerprinted["n_fingerprints"],
-            "best": fingerprinted["best"],
-        }
-    answer = {**verdicts, **network}
-    return artifacts.reported(WORD, params, answer, "fingerprints", title, done, sections=FINGERPRINTS)
+    return artifacts.reported(WORD, params, verdicts | network, "fingerprints", title, done, sections=FINGERPRINTS)
 
 
 class NodeWatchParams(forms.OfSourceParams):

@@ -13,6 +13,7 @@ from tasks.errors import NotFound
 from tasks.nodes.node_words import (
     DETECTOR,
     HOW_TO_DATE,
+    KIND,
     best_words,
     called,
     degrading_words,
@@ -340,7 +341,8 @@ def rank(
     warehouse, nodes = call.warehouse, call.settings.nodes
     source_name = source_with_rows(warehouse, source, "nodes")
     with progress_bar(call, first="reading executions"):
-        answers.preprocess_once(warehouse, source_name, nodes.preprocess, nodes.score)
+        if champion(warehouse.models, "nodes", source_name, KIND) is None:
+            answers.preprocess(warehouse, source_name, nodes.preprocess, nodes.score, "")
         ranking = answers.rank(warehouse, source_name, nodes.score, "")
     scores, watched = answers.read_scores(warehouse, source_name), answers.read_watched(warehouse, source_name)
     names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}

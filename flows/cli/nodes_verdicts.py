@@ -9,7 +9,7 @@ from flows.cli.invocation import Invocation, Output, given, progress_bar, run_fl
 from flows.cli.nodes import RANKED, shown_rank, source_with_detector, source_with_executions
 from flows.cli.output import say, show_described, show_facts, show_table
 from tasks.choices import AUTO, NodeReader, intake_reader
-from tasks.nodes.node_words import NO_REASON, TOGETHER, called, called_all
+from tasks.nodes.node_words import DETECTOR, NO_REASON, TOGETHER, called, called_all
 from tasks.quantities import counted, number, ratio
 from tasks.quantities import share as shown_share
 from tasks.report.result import records
@@ -17,9 +17,6 @@ from tasks.report.result import records
 if TYPE_CHECKING:
     from tasks.nodes.steps import TrainedNodes
     from tasks.settings import Settings
-
-
-DETECTOR = "detector"
 
 
 def train(
@@ -131,13 +128,11 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
     --source"""
     source_name = source_with_detector(call.warehouse, source)
     verdicts = run_flow(call, "nodes-fingerprint", source=source_name)
-    from flows.nodes import with_emulated
     from tasks.nodes.steps import read_fingerprint_scores
 
-    scores = read_fingerprint_scores(call.warehouse, source_name) if verdicts["network_id"] else None
-    rows = [] if scores is None else records(with_emulated(scores, call.warehouse, source_name))
+    rows = records(read_fingerprint_scores(call.warehouse, source_name)) if verdicts["network_id"] else []
     yield {**verdicts, "source": source_name, "scores": rows}
-    print(f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} look degraded")
+    print(f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} flagged")
     if verdicts["network_id"]:
         print(f"{verdicts['n_fingerprints']:,} of {counted(verdicts['n_executions'], 'execution')} have a fingerprint")
         print()
@@ -159,18 +154,20 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     --ask/--no-ask: Ask suspected nodes for a fresh benchmark, by their deployments"""
     source_name = source_with_detector(call.warehouse, source)
     watched = run_flow(call, "nodes-watch", source=source_name, asks_for_benchmarks=ask)
-    from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
     from tasks.report.nodes_tables import states_table
     from tasks.warehouse.alarms import read_alarms
 
     still = [text for name, text in open_messages(call.warehouse, source_name).items() if name not in watched["alarms"]]
-    states = with_emulated(read_states(call.warehouse, source_name), call.warehouse, source_name)
+    states = read_states(call.warehouse, source_name)
     rows = records(states)
     few = cautions_of(call, source_name)
     yield {**watched, "source": source_name, "open": still, "states": rows, "cautions": few}
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-    show_described(states_table(states))
+    is_shown = (states["state"] != "healthy") | (states.index < MOST_STATES)
+    show_described(states_table(states[is_shown]))
+    if n_more := int((~is_shown).sum()):
+        print(f"and {n_more:,} more, all healthy; --json has them all")
     print()
     if watched["alarms"]:
         for message in read_alarms(call.warehouse, watched["alarms"])["message"]:
@@ -195,6 +192,7 @@ def cautions_of(call: Invocation, source: str, node: str | None = None) -> list[
     return cautions(call.warehouse, source, call.settings.nodes.alarm, call.settings.nodes.score, node)
 
 
+MOST_STATES = 50  # of a node and aspect, of a table for a person; those that are not healthy are shown anyway
 MOST = 5  # flagged executions of a node that are told one by one
 
 
@@ -222,11 +220,12 @@ def explain(call: Invocation, what: str, source: str | None = None) -> Output:
 
 def _head(execution: dict[str, Any]) -> str:
     when = f" at {execution['started_at'][:16].replace('T', ' ')} UTC" if execution["started_at"] else ""
-    sure = "no verdict" if execution["probability"] is None else f"probability {execution['probability']:.2f}"
-    return (
-        f"{execution['execution_id']} ({execution['benchmark']}){when}: "
-        f"{'flagged' if execution['is_flagged'] else 'not flagged'}, {sure}"
-    )
+    verdict = "flagged" if execution["is_flagged"] else "not flagged"
+    if execution["probability"] is None:
+        verdict += ", no verdict"
+    elif execution["by_labels"]:  # without known stress it is how far the headline metrics are from usual
+        verdict += f", probability {execution['probability']:.2f}"
+    return f"{execution['execution_id']} ({execution['benchmark']}){when}: {verdict}"
 
 
 PROTOCOLS = {"chronological", "paper"}

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.history import History, emulated_nodes, history_of, load_history, read_results, version_of
-from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
+from tasks.nodes.node_words import EMULATED, IS_EMULATED, KIND, WORD, called, no_model
 from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ReadParams, ScoreParams
 from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion, folder_of, new_card, promote, register, require_champion
+from tasks.warehouse.registry import folder_of, new_card, promote, register, require_champion
 from tasks.warehouse.sources import code_version, key_of, now, read_row, replace_rows
 
 if TYPE_CHECKING:
@@ -69,18 +69,18 @@ def preprocess(
     """Decide what counts of each metric of a source, and freeze the reference that its nodes are measured against.
 
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
-    from tasks.nodes.preprocess.fitting import count_metrics, decisions, save_preprocessor
+    from tasks.nodes.preprocess.fitting import decisions, save_preprocessor
     from tasks.nodes.ranking.node_scores import save_reference
 
     history, version = history_of(warehouse, source)
     preprocessor, reference = learn(history, preprocess, score)
-    counts, table = count_metrics(preprocessor), decisions(preprocessor)
+    table, n_recorded, n_kept = decisions(preprocessor), len(preprocessor.metrics), len(preprocessor.kept)
     parameters = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
     n_disagree = int((~table["agrees"].fillna(True).astype(bool)).sum())
     card = new_card(
         word=WORD, source=source, kind=KIND, run_id=run_id, data_version=version, seed=SEED,
         parameters=parameters | {"reference": reference.stated},
-        figures={"recorded": counts.recorded, "kept": counts.kept, "disagree": n_disagree},
+        figures={"recorded": n_recorded, "kept": n_kept, "disagree": n_disagree},
         identity=f"{parameters}{code_version()}",
     )  # fmt: skip
 
@@ -91,23 +91,17 @@ def preprocess(
     register(warehouse, card, save)
     about = {"source": source, "model_id": card.model_id}
     replace_rows(warehouse, WORD, about, {"decisions": table.rename(columns=TYPE)}, within=("source", "model_id"))
-    promote(warehouse, WORD, card.model_id, f"{counts.kept} of {counts.recorded} metrics of data version {version}")
-    logger.info("kept %d of %d metrics of source %s by %s", counts.kept, counts.recorded, source, card.model_id)
+    promote(warehouse, WORD, card.model_id, f"{n_kept} of {n_recorded} metrics of data version {version}")
+    logger.info("kept %d of %d metrics of source %s by %s", n_kept, n_recorded, source, card.model_id)
     return Preprocessed(
         model_id=card.model_id,
         data_version=version,
         n_executions=len(history.executions),
-        n_recorded=counts.recorded,
-        n_kept=counts.kept,
+        n_recorded=n_recorded,
+        n_kept=n_kept,
         n_disagree=n_disagree,
         reference=reference.stated,
     )
-
-
-def preprocess_once(warehouse: Warehouse, source: str, params: PreprocessParams, score: ScoreParams) -> str:
-    """The id of the preprocessing in use for a source, which is made now if there is none yet."""
-    card = champion(warehouse.models, WORD, source, KIND)
-    return card.model_id if card else preprocess(warehouse, source, params, score, "")["model_id"]
 
 
 def require_model(warehouse: Warehouse, source: str) -> str:
@@ -192,15 +186,8 @@ def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
     """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it."""
     return fetch(
         warehouse,
-        """
-        WITH emulated AS (
-            SELECT node, coalesce(bool_or(is_emulated), false) AS is_emulated
-            FROM nodes.executions WHERE source = $source GROUP BY node
-        )
-        SELECT scores.*, coalesce(is_emulated, false) AS is_emulated
-        FROM nodes.scores AS scores LEFT JOIN emulated USING (node)
-        WHERE source = $source ORDER BY aspect <> 'all', aspect, rank, score DESC, node
-        """,
+        f"SELECT *, {IS_EMULATED} FROM nodes.scores WHERE source = $source "
+        "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
         {"source": source},
     )
 

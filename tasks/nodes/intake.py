@@ -81,12 +81,6 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     return list(dict.fromkeys(files))
 
 
-def local_last(files: list[str]) -> list[str]:
-    """The files in their order, those whose names say nothing beyond them behind the others: their names give way."""
-    endings = tuple(ending for reader in READERS.values() if reader.has_local_nodes for ending in reader.endings)
-    return sorted(files, key=lambda path: path.lower().endswith(endings))
-
-
 def left_out_line(paths: Sequence[str]) -> str:
     """The line for parts that are left out of folders among the paths; empty for none. A path need not be there."""
     n_files = sum(len(names) - len(without_disturbed(names)) for names in (Folder(path).names() for path in paths))

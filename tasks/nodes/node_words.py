@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EMULATED = "emulated"
+IS_EMULATED = "node IN (SELECT node FROM nodes.executions WHERE source = $source AND is_emulated) AS is_emulated"
+STATES = f"""
+SELECT *, {IS_EMULATED} FROM nodes.states WHERE source = $source
+ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect
+"""
 NO_VALUE = "–"
 MINUTE = "%Y-%m-%d %H:%M"
 MOST_COUNTS = 6  # of nodes of which none stands out
@@ -130,7 +135,7 @@ def _slow_node(row: Mapping[Any, Any], name: str) -> str:
 
 
 def _chance(p_value: float) -> str:
-    text = number(p_value)
+    text = number(max(p_value, math.ulp(0.0)))
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 

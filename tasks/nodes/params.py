@@ -259,11 +259,6 @@ class ModelParams(Params):
             }
         )
 
-    def with_terms(self, *terms: Term) -> "ModelParams":
-        """The same with these terms of the loss alone, as far as they count already."""
-        kept = tuple(term for term in self.loss.terms if term in terms)
-        return self.model_copy(update={"loss": self.loss.model_copy(update={"terms": kept})})
-
 
 class NetworkSearchParams(Params):
     """Trials of Table II's values and, in ours, of more batches and rates: Optuna proposes, ASHA gives up the worse."""

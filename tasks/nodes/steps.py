@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from tasks.errors import BadInput, report_progress
 from tasks.nodes import intake
 from tasks.nodes.history import History, benchmarks_of, emulated_nodes, history_of, read_results, version_of
-from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
+from tasks.nodes.node_words import IS_EMULATED, NETWORK, WORD, no_trained_model
 from tasks.nodes.params import (
     EvaluateParams,
     ModelParams,
@@ -25,6 +25,7 @@ from tasks.nodes.params import (
     ReadParams,
     ScoreParams,
 )
+from tasks.nodes.readers import READERS
 from tasks.nodes.record.params import SHORT, RecordParams
 from tasks.nodes.verdict_steps import read_flagged
 from tasks.params import first_fault
@@ -49,7 +50,9 @@ EMULATED = "SELECT count(DISTINCT node) AS n FROM nodes.executions WHERE source 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:
     """The files and folders of results behind files, folders and the manifest, databases of Perona last."""
-    return intake.local_last(intake.find_files(paths, read.manifest))
+    local = tuple(ending for reader in READERS.values() if reader.has_local_nodes for ending in reader.endings)
+    # names that say nothing beyond their file give way to the others
+    return sorted(intake.find_files(paths, read.manifest), key=lambda path: path.lower().endswith(local))
 
 
 def land_executions(warehouse: Warehouse, path: str, source: str, reader: str, read: ReadParams) -> str:
@@ -338,7 +341,7 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
     Nodes are ranked by executions that are not flagged (nodes.verdicts). With the same data, verdicts, network,
     parameters and code what stands there is given again. Raises NotFound without executions, and without a network."""
     version = version_of(warehouse, source)
-    model_id = require_trained(warehouse, source)
+    model_id = require_champion(warehouse.models, WORD, source, NETWORK, no_trained_model(source)).model_id
     verdicts = (read_row(warehouse, "nodes.judgings", source) or {}).get("key")
     key = key_of(version, model_id, verdicts, score.model_dump(mode="json"))
     row = read_row(warehouse, "nodes.fingerprintings", source)
@@ -379,16 +382,11 @@ def has_network(warehouse: Warehouse, source: str) -> bool:
     return champion(warehouse.models, WORD, source, NETWORK) is not None
 
 
-def require_trained(warehouse: Warehouse, source: str) -> str:
-    """The id of the trained model in use for a source. Raises NotFound before the first training."""
-    return require_champion(warehouse.models, WORD, source, NETWORK, no_trained_model(source)).model_id
-
-
 def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The nodes of a source by their fingerprints, by aspect (`all` first), the best first."""
+    """The nodes of a source by their fingerprints, by aspect (`all` first), the best first; is_emulated beside it."""
     return fetch(
         warehouse,
-        "SELECT * FROM nodes.fingerprint_scores WHERE source = $source "
+        f"SELECT *, {IS_EMULATED} FROM nodes.fingerprint_scores WHERE source = $source "
         "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
         {"source": source},
     )

@@ -16,6 +16,7 @@ from tasks.nodes.node_words import (
     DETECTOR,
     HOW_TO_DATE,
     LEAST_DEVIATION,
+    STATES,
     WORD,
     MetricReason,
     no_trained_model,
@@ -55,6 +56,7 @@ SELECT subject, arg_max(alarm_id, (raised_at, kind = 'confirmed-degradation')) A
 FROM ops.alarms WHERE word = 'nodes' AND source = $source
 GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
 """
+ALL_HEALTHY = "healthy in each aspect by the last watch: an alarm takes several flagged executions among a few"
 REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place"  # the worst first
 
 
@@ -119,7 +121,8 @@ class WatchedNodes(TypedDict):
 
 class VerdictExplanation(TypedDict):
     """answer: a sentence. executions: of a node those that are flagged, the latest first, each with its reasons in
-    words (is_together: none of them is unusual by itself). states: of a node, a line an aspect that is not healthy."""
+    words (is_together: none of them is unusual by itself). states: of a node, a line an aspect that is not
+    healthy, or one for all."""
 
     what: str
     name: str
@@ -262,7 +265,8 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
         described: dict[str, Any] = {name: str(row[name]) for name in ("execution_id", "benchmark")}
         described["started_at"] = None if pd.isna(row["started_at"]) else row["started_at"].isoformat()
         described["probability"] = None if pd.isna(row["probability"]) else float(row["probability"])
-        described |= {"is_flagged": bool(row["is_flagged"]), "reasons": [reason.words() for reason in row_reasons]}
+        described |= {name: bool(row[name]) for name in ("is_flagged", "by_labels")}
+        described |= {"reasons": [reason.words() for reason in row_reasons]}
         executions.append(
             described | {"is_together": all(reason.deviation < LEAST_DEVIATION for reason in row_reasons)}
         )
@@ -307,13 +311,8 @@ def read_flagged(warehouse: Warehouse, source: str) -> set[str]:
 
 
 def read_states(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The states of the nodes of a source, those that need looking at first."""
-    return fetch(
-        warehouse,
-        "SELECT * FROM nodes.states WHERE source = $source "
-        "ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect",
-        {"source": source},
-    )
+    """The states of the nodes of a source, those that need looking at first; is_emulated of each beside it."""
+    return fetch(warehouse, STATES, {"source": source})
 
 
 def _answer(what: str, rows: pd.DataFrame, is_node: bool, threshold: float) -> str:
@@ -322,7 +321,7 @@ def _answer(what: str, rows: pd.DataFrame, is_node: bool, threshold: float) -> s
         n, flagged = len(rows), int(rows["is_flagged"].sum())
         counts = rows.groupby("benchmark")["is_flagged"].agg(["sum", "size"]).sort_values("sum", ascending=False)
         most = [f"{name} {row['sum']} of {row['size']}" for name, row in counts[counts["sum"] > 0].head(3).iterrows()]
-        return f"node {what}: {flagged:,} of {n:,} executions look degraded" + (f" ({', '.join(most)})" if most else "")
+        return f"node {what}: {flagged:,} of {n:,} executions flagged" + (f" ({', '.join(most)})" if most else "")
     row = rows.iloc[0]
     if pd.isna(row["probability"]):
         return f"execution {what}: no verdict, the detector did not learn its benchmark"
@@ -364,7 +363,7 @@ def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, 
 
 
 def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
-    """A line for each aspect of a node that is not healthy, as the last watch left it."""
+    """A line for each aspect of a node that is not healthy, as the last watch left it; one line where all are."""
     from tasks.nodes.detect.alarms import when
 
     sql = """
@@ -373,7 +372,8 @@ def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
     """
     states = fetch(warehouse, sql, {"source": source, "node": node})
     shown = states[states["state"] != "healthy"].to_dict("records")
-    return [f"{row['aspect']}: {row['state']} since {when(row['since'], row['since_execution'])}" for row in shown]
+    lines = [f"{row['aspect']}: {row['state']} since {when(row['since'], row['since_execution'])}" for row in shown]
+    return lines or ([ALL_HEALTHY] if len(states) else [])
 
 
 def open_messages(warehouse: Warehouse, source: str) -> dict[str, str]:

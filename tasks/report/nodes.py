@@ -9,6 +9,7 @@ import pandas as pd
 
 from tasks.nodes import node_words
 from tasks.nodes.history import is_simulated_source
+from tasks.nodes.type_tables import HASH_DIGITS
 from tasks.quantities import MISSING, digits, duration, is_missing, number, ratio, share
 from tasks.report import charts
 from tasks.report.charts import Axis
@@ -45,7 +46,6 @@ from tasks.report.result import (
 from tasks.warehouse.connection import Connection
 
 WORD = "nodes"
-HASH_DIGITS = 8
 MOST_SHOWN = 12  # nodes of the figure
 MOST_FLAGGED, MOST_OF_NODE = 200, 300  # executions in a list; of a node over time
 MOST_REASONS, MOST_METRICS = 3, 20
@@ -58,8 +58,7 @@ METHOD = (
 )
 SCORES_WORDS = (
     "Scores are geometric means of a node's metrics as ratios to the reference fleet, each turned so that more is "
-    "better: 1 is the reference, 2 is twice as good; below them the interval in which they would lie if the same "
-    "benchmarks ran again."
+    "better: 1 is the reference, 2 is twice as good; below them their intervals."
 )
 WATCHED_WORDS = (
     "One flagged execution is no alarm: several of the last ones make a node suspected, and it is asked for a "
@@ -135,10 +134,7 @@ SELECT count(*) FILTER (is_stressed) AS n_stressed, count(*) FILTER (is_stressed
 FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id)
 WHERE source = $source AND probability IS NOT NULL
 """,
-    "states": """
-SELECT * FROM nodes.states WHERE source = $source
-ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect
-""",
+    "states": node_words.STATES,
     "ranked": """
 SELECT own.aspect, own.node, own.machine_type, own.rank, own.is_tied, own.score, own.low,
     own.high, own.n_executions, plain.rank AS plain_rank, plain.is_tied AS plain_is_tied, plain.score AS plain_score,
@@ -218,7 +214,7 @@ def fetch_nodes(connection: Connection, source: str) -> NodesData:
     emulated = tables["nodes"].set_index("node")["is_emulated"]  # where any of its executions is
     for name in OF_NODES:
         tables[name] = tables[name].assign(is_emulated=tables[name]["node"].map(emulated))
-    ids = [str(execution_id) for execution_id in tables["flagged"]["execution_id"]]
+    ids = tables["flagged"]["execution_id"].tolist()
     reasons = connection.execute(REASONS, {"source": source, "ids": ids}).df()
     return NodesData(**vars(fetch_intake(connection, WORD, source)), is_simulated=is_simulated, tables=tables,
                      reasons=reasons)  # fmt: skip
@@ -302,7 +298,7 @@ def _facts(data: NodesData) -> Iterator[Fact]:
         names = ", ".join(row["name"] for row in first[:3])
         yield Fact("nodes.best_score", float(first[0]["score"]), f"best score: {names}", digits)
     for row in records(data["judgings"]):
-        yield Fact("nodes.n_flagged", int(row["n_flagged"]), f"of {row['n_judged']:,} executions look degraded", count)
+        yield Fact("nodes.n_flagged", int(row["n_flagged"]), f"of {row['n_judged']:,} executions flagged", count)
     if n := len(data["decisions"]):
         yield Fact("nodes.metrics_kept", int(data["decisions"]["is_kept"].sum()), f"of {n:,} metrics kept", count)
 

@@ -180,6 +180,9 @@ def test_a_node_of_which_no_start_is_known_is_suspected_and_explained_by_the_nam
     assert SICK in verdict_steps.watch(warehouse, "log", AlarmParams(), "")["excluded"]
     told = verdict_steps.explain(warehouse, "log", SICK, QUICK)
     assert told["states"] and all(re.search(r": \w+ since the execution log-\d{4}$", line) for line in told["states"])
+    healthy = next(node for node in ("node-1", "node-2", "node-3") if node != SICK)
+    [line] = verdict_steps.explain(warehouse, "log", healthy, QUICK)["states"]
+    assert line.startswith("healthy in each aspect by the last watch")
 
 
 def test_what_may_look_healthy_and_not_be_is_said_with_what_would_do(warehouse):

@@ -26,7 +26,7 @@ import pandas as pd
 
 from tasks.nodes.node_words import GOING_ON, LEAST_DEVIATION, NO_REASON, WORD, reason_of_row
 from tasks.nodes.params import AlarmParams
-from tasks.nodes.type_tables import Bools, Floats, Ints
+from tasks.nodes.type_tables import HOUR_S, Bools, Floats, Ints, hours_of
 from tasks.quantities import utc_text
 from tasks.warehouse.alarms import Alarm
 
@@ -142,7 +142,7 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
     counted = rows[counting(rows) & is_placed].reset_index(drop=True)
     n_series = int(rows["series"].max()) + 1 if len(rows) else 0
     starts = np.searchsorted(counted["series"].to_numpy(), np.arange(n_series + 1)).astype(np.int64)
-    is_flagged, at_s = counted["is_flagged"].to_numpy(dtype=bool), _seconds(counted["started_at"])
+    is_flagged, at_s = counted["is_flagged"].to_numpy(dtype=bool), hours_of(counted) * HOUR_S
     followed = [follow(is_flagged[a:b], at_s[a:b], params) for a, b in pairwise(starts)]
     states = [state for series in followed for state in series.states]
     return Watched(
@@ -226,12 +226,6 @@ def _alarms(counted: pd.DataFrame, followed: list[Followed], starts: Ints) -> pd
 def _taken(values: pd.Series, places: Ints) -> pd.Series:
     """The values at these places, missing where NEVER: (k,)."""
     return values.reindex(places).reset_index(drop=True)
-
-
-def _seconds(times: pd.Series) -> Floats:
-    """(n,) since the epoch, NaN where unknown."""
-    since = pd.to_datetime(times) - pd.Timestamp(0)
-    return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64))
 
 
 Kind = Literal["suspected-degradation", "confirmed-degradation", "cleared-degradation"]

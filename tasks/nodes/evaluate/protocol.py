@@ -15,7 +15,7 @@ from tasks.nodes.evaluate.detection import detect, detection_results, learning_c
 from tasks.nodes.evaluate.injection import inject
 from tasks.nodes.history import History
 from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams
-from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, tables_of
+from tasks.nodes.preprocess.fitting import decisions, fit, tables_of
 from tasks.nodes.ranking.node_scores import component_scores, counted_in, learn_reference, score_nodes, usual_aspects
 from tasks.nodes.ranking.places import ALL, lacking, rank_nodes
 from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
@@ -62,7 +62,6 @@ def _evaluate(
     report_progress("preprocessing", 0, 4)
     preprocessor = fit(history, params.preprocess)
     tables, executions = tables_of(history, preprocessor), history.executions
-    counts = count_metrics(preprocessor)
     figures: Figures = {
         "n": len(executions),
         "n_nodes": int(executions["node"].nunique()),
@@ -71,8 +70,8 @@ def _evaluate(
         "n_stressed": int(is_stressed(executions).sum()),
         "n_contaminated": int(is_contaminated(executions).sum()),
         "n_not_completed": int((executions["status"] != "completed").sum()),
-        "metrics.recorded": counts.recorded,
-        "metrics.kept": counts.kept,
+        "metrics.recorded": len(preprocessor.metrics),
+        "metrics.kept": len(preprocessor.kept),
         "seed": params.seed,
         "version": code_version(),
         "data_sha256": sha256_of_history(history),

@@ -14,7 +14,6 @@ import json
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -245,15 +244,10 @@ def fingerprint(history: History, model: TrainedNetwork, is_flagged: Bools, scor
     places, shown = plane_of(inputs, prints)
     rows = np.flatnonzero(np.isfinite(prints.log_norm))
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)[rows]
-    columns: dict[str, Any] = {
-        "execution_id": ids,
-        "log_norm": prints.log_norm[rows],
-        "score": np.exp(log_scores[rows]),
-    }
-    columns |= {"x": places[rows, 0], "y": places[rows, 1], "encoding": list(prints.enc[rows])}
-    executions = pd.DataFrame(columns)
-    ranking = rank_fingerprints(history.executions, inputs, log_scores, calm, score)
-    return Fingerprinted(executions, ranking, shown)
+    executions = pd.DataFrame({"execution_id": ids, "log_norm": prints.log_norm[rows]}).assign(
+        score=np.exp(log_scores[rows]), x=places[rows, 0], y=places[rows, 1], encoding=list(prints.enc[rows])
+    )
+    return Fingerprinted(executions, rank_fingerprints(history.executions, inputs, log_scores, calm, score), shown)
 
 
 def learn_norm_reference(inputs: NetworkInputs, prints: Fingerprints, is_learned: Bools) -> NormReference:

@@ -287,10 +287,8 @@ def _fit_trial(config: Mapping[str, Choice], train: GraphSet, validation: GraphS
     """What a worker of Ray does: one report an epoch, each with the least loss so far."""
     from ray import tune
 
-    def report(epoch: int, least: float) -> None:
-        tune.report({LOSS: least, EPOCH: epoch})
-
-    if trial_loss(train, validation, with_values(params, config), report) >= WORST:
+    fitted = with_values(params, config)
+    if trial_loss(train, validation, fitted, lambda epoch, least: tune.report({LOSS: least, EPOCH: epoch})) >= WORST:
         logger.info("a trial diverged: %s", dict(config))
 
 

@@ -201,7 +201,9 @@ def node_changes(telemetry: pd.DataFrame, duration_s: Floats) -> pd.DataFrame:
     metrics = sorted(str(name) for name in telemetry["metric"].dropna().unique())
     columns = [f"{metric}/p{percentile}" for metric in metrics for percentile in PERCENTILES]
     rows = range(len(duration_s))
-    return inverse_difference(*(frame.reindex(index=rows, columns=columns) for frame in (before, during)))
+    framed = (frame.reindex(index=rows, columns=columns) for frame in (before, during))
+    earlier, later = (1 / (values.clip(lower=0) + INVERSE_FLOOR) for values in framed)  # as the paper's code has it
+    return later - earlier
 
 
 def _percentiles(samples: pd.DataFrame) -> pd.DataFrame:
@@ -231,14 +233,6 @@ def scale_changes(telemetry: pd.DataFrame, duration_s: Floats, scales: NodeMetri
         return np.empty((len(duration_s), 0), dtype=np.float32)
     changes = node_changes(telemetry, duration_s).reindex(columns=list(scales.columns)).fillna(0.0)
     return np.asarray((changes - np.array(scales.least)) / np.array(scales.span), dtype=np.float32)
-
-
-def inverse_difference(before: pd.DataFrame, during: pd.DataFrame) -> pd.DataFrame:
-    """1 / (during + 0.001) - 1 / (before + 0.001), as the paper's code has it; NaN where either is.
-
-    Values below 0 count as 0. Both of one shape."""
-    earlier, later = (1 / (values.clip(lower=0) + INVERSE_FLOOR) for values in (before, during))
-    return later - earlier
 
 
 def save_inputs(scales: InputScales, folder: Path) -> None:

@@ -53,7 +53,7 @@ MOST_GRAPHS = 5000  # executions that a fit learns from; of more, so many are dr
 LEAST_GRAPHS = 10  # to fit to
 DRAWS = 7  # stream of the seed: which training executions are drawn
 LEAST_PAIRS = 4  # of norm and performance, from which a correlation is told
-WITHOUT_STRESS: tuple[Term, ...] = ("reconstruction", "clustering", "classification", "ranking")  # of the loss
+OF_STRESS: tuple[Term, ...] = ("detection", "stressed_ranking")  # terms of the loss that need known stress
 logger = logging.getLogger(__name__)
 
 
@@ -125,7 +125,8 @@ def fit_prepared(prepared: PreparedInputs, model: ModelParams) -> FittedNetwork:
     rng = np.random.default_rng([DRAWS, model.fit.seed])
     train = train.drawn(MOST_GRAPHS, rng)
     if not (train.inputs.labels[train.targets] == STRESSED).any():
-        model = model.with_terms(*WITHOUT_STRESS)
+        terms = tuple(term for term in model.loss.terms if term not in OF_STRESS)
+        model = model.model_copy(update={"loss": model.loss.model_copy(update={"terms": terms})})
     return fit_network(train, validation.drawn(MOST_GRAPHS, rng), model)
 
 
@@ -204,7 +205,8 @@ def fit_network(
             raise BadInput(f"{name} graphs", "none", "at least one execution", "take more executions")
     params = params.settled(len(train))
     selection = Selection(report=report)
-    with one_thread(), silent(), seeded(params.fit.seed):
+    with one_thread(), silent(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(params.fit.seed)
         batches = Batches(train, params)
         module = new_module(train, batches, params)
         shuffled = ShuffledBatches(batches, params.fit.batch_size, params.fit.seed)
@@ -226,7 +228,8 @@ def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> "Peron
     """An untrained network for these graphs, with what the losses need to know of the training as a whole.
 
     batches: of the same graphs. Weights are drawn from torch's generator."""
-    params, counts, lowest = params.settled(len(train)), class_counts(train), None
+    params, labels, lowest = params.settled(len(train)), train.inputs.labels[train.targets], None
+    counts = ClassCounts(n_stressed=int((labels == STRESSED).sum()), n_calm=int((labels == UNSTRESSED).sum()))
     network = network_of(batches.n_inputs, batches.n_types, batches.edge_size, params)
     if isinstance(network, PeronaNetwork):
         network.set_prior(counts.n_stressed, counts.n_calm)
@@ -234,12 +237,6 @@ def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> "Peron
         everything = batches.of(np.arange(len(train)))
         lowest = lowest_norms(input_norms(everything, params.loss.norm_power), everything, batches.n_types)
     return PeronaModule(network, params, counts, lowest=lowest)
-
-
-def class_counts(graphs: GraphSet) -> ClassCounts:
-    """Targets by label."""
-    labels = graphs.inputs.labels[graphs.targets]
-    return ClassCounts(n_stressed=int((labels == STRESSED).sum()), n_calm=int((labels == UNSTRESSED).sum()))
 
 
 class PeronaModule(pl.LightningModule):
@@ -394,14 +391,6 @@ def lean_trainer(params: FitParams, callbacks: Sequence[pl.Callback]) -> pl.Trai
         callbacks=list(callbacks), logger=False, enable_checkpointing=False, enable_progress_bar=False,
         enable_model_summary=False, num_sanity_val_steps=0,
     )  # fmt: skip
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """torch's generator on the CPU starts from the seed, and goes on afterwards as if nothing had been."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
 
 
 @contextmanager

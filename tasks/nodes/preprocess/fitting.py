@@ -34,6 +34,7 @@ from tasks.nodes.preprocess.selection import (
 )
 from tasks.nodes.preprocess.unification import (
     Facts,
+    Recorded,
     Unified,
     as_rates,
     choose_columns,
@@ -41,7 +42,6 @@ from tasks.nodes.preprocess.unification import (
     divisors,
     in_base_units,
     per_second,
-    recorded,
 )
 from tasks.nodes.tools.parsing import MetricFacts
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable, is_stressed, type_names
@@ -130,7 +130,8 @@ class FittedMetric(Params):
 
 
 class Preprocessor(Params):
-    """types: benchmark types of the training executions, ordered. metrics: all recorded ones, by type and name."""
+    """types: benchmark types of the training executions, ordered. metrics: all recorded ones, by type and name; one
+    that two types have counts twice (the paper recorded 153 and kept 54, IV-B)."""
 
     params: PreprocessParams
     n_executions: int
@@ -147,6 +148,25 @@ class Preprocessor(Params):
         names = ("type", "benchmark", "metric", "base_as_read", "divided_by")
         rows = [[getattr(metric, name) for name in names] for metric in self.metrics]
         return pd.DataFrame(rows, columns=list(names)).rename(columns={"base_as_read": "base"})
+
+
+def recorded(history: History) -> Recorded:
+    """The metric rows of a history. Raises ValueError for a value that is not finite: readers refuse those."""
+    value = history.metrics["value"].to_numpy(dtype=np.float64)
+    execution = history.metrics["execution"].to_numpy(dtype=np.int64)
+    if not np.isfinite(value).all():
+        row = int(np.flatnonzero(~np.isfinite(value))[0])
+        raise ValueError(
+            f"metric {history.metrics['metric'].iloc[row]!r} of execution {execution[row]} has the value {value[row]}; "
+            f"expected finite numbers (readers put others into quarantine)"
+        )
+    names = type_names(history.executions).to_numpy(dtype=object)
+    rows = history.metrics[["metric", "unit"]].assign(type=names[execution]).fillna({"unit": ""})
+    grouped = rows.groupby(["type", "metric", "unit"], sort=True)
+    triples = grouped.size().rename("n_values").reset_index()
+    benchmark = dict(zip(names, history.executions["benchmark"], strict=True))
+    triples = triples.assign(benchmark=triples["type"].map(benchmark).astype(object))
+    return Recorded(triples, execution, np.asarray(grouped.ngroup(), dtype=np.int64), value, names)
 
 
 def fit(history: History, params: PreprocessParams, *, facts: Facts | None = None) -> Preprocessor:
@@ -308,19 +328,6 @@ def transform(preprocessor: Preprocessor, history: History) -> PreparedVectors:
     names = type_names(history.executions).to_numpy(dtype=object)
     one_hot = (names[:, None] == np.array(preprocessor.types, dtype=object)).astype(np.float64)
     return PreparedVectors(columns, filled, is_own, preprocessor.types, one_hot)
-
-
-@dataclass(frozen=True)
-class MetricCounts:
-    """Metrics of all types together; a metric that two types have counts twice. The paper: 153 and 54 (IV-B)."""
-
-    recorded: int
-    kept: int
-
-
-def count_metrics(preprocessor: Preprocessor) -> MetricCounts:
-    """How many metrics training recorded and how many are kept."""
-    return MetricCounts(recorded=len(preprocessor.metrics), kept=len(preprocessor.kept))
 
 
 def decisions(preprocessor: Preprocessor) -> pd.DataFrame:

@@ -25,9 +25,8 @@ import pandas as pd
 import pint
 from numpy.typing import NDArray
 
-from tasks.nodes.history import History
 from tasks.nodes.tools.parsing import DURATION, MetricFacts
-from tasks.nodes.type_tables import Floats, Ints, type_names
+from tasks.nodes.type_tables import Floats, Ints
 
 DEFINITIONS = """
 nano- = 1e-9 = n-
@@ -53,6 +52,8 @@ percent = [share] = pct
 hertz = 1 / second = Hz = iops = IOPS = tps = TPS = qps = rps = flops = FLOPS
 byte_rate = byte / second = Bps
 bit_rate = bit / second = bps
+megabit_rate = 1e6 * bit_rate = mbps
+gigabit_rate = 1e9 * bit_rate = gbps
 """
 COUNTED = """
 operation op io event request req transaction query queries call message msg packet pkt loop iteration iter job cycle
@@ -182,25 +183,6 @@ class Recorded:
     triple: Ints
     value: Floats
     types: NDArray[np.object_]
-
-
-def recorded(history: History) -> Recorded:
-    """The metric rows of a history. Raises ValueError for a value that is not finite: readers refuse those."""
-    value = history.metrics["value"].to_numpy(dtype=np.float64)
-    execution = history.metrics["execution"].to_numpy(dtype=np.int64)
-    if not np.isfinite(value).all():
-        row = int(np.flatnonzero(~np.isfinite(value))[0])
-        raise ValueError(
-            f"metric {history.metrics['metric'].iloc[row]!r} of execution {execution[row]} has the value {value[row]}; "
-            f"expected finite numbers (readers put others into quarantine)"
-        )
-    names = type_names(history.executions).to_numpy(dtype=object)
-    rows = history.metrics[["metric", "unit"]].assign(type=names[execution]).fillna({"unit": ""})
-    grouped = rows.groupby(["type", "metric", "unit"], sort=True)
-    triples = grouped.size().rename("n_values").reset_index()
-    benchmark = dict(zip(names, history.executions["benchmark"], strict=True))
-    triples = triples.assign(benchmark=triples["type"].map(benchmark).astype(object))
-    return Recorded(triples, execution, np.asarray(grouped.ngroup(), dtype=np.int64), value, names)
 
 
 Facts = Mapping[str, Mapping[str, MetricFacts]]  # by benchmark and metric

@@ -1,7 +1,5 @@
 """How much a rerun of a benchmark differs, and how many runs it takes to trust a difference.
 
-How many runs it takes to tell two levels apart.
-
 A two-sided test on the difference of two medians of n runs each, by the normal approximation: the median of n values
 of a normal distribution has variance π σ² / (2 n), so the test finds a difference δ with the wanted power from
 

@@ -7,7 +7,8 @@ An execution of node i is slow where its log score x lies below the bar of its n
 level_i: what the node has shown that it can do: from the highest median of five executions in a row of its earlier
 half, or the median of all where that is higher, to the median of the executions near it, over and over. So it is the
 upper one of two levels, whether 5 or 95 % of the executions lie at the lower one. What a node reached in its later half
-alone, for less than half of its executions, is an improvement, unless others of its kind say that such nodes do it.
+alone, for less than half of its executions, is an improvement, unless others of its kind say that such nodes do it; so
+is one that it had not shown until then, as long as it did what its peers do, within 10 %.
 sigma_i: the robust deviation of these executions around it, at least sigma, the median one of all nodes.
 peers_i: the median level of the other nodes of its machine type, where there are two or more; it sees what the node's
 own executions cannot show. Nodes of other types are no measure of its level. Nodes of which nobody says the type have
@@ -116,8 +117,11 @@ def slow_executions(scores: Floats, nodes: Ints, machine_types: tuple[str, ...])
         levels = np.where(is_like_others, np.fmax(levels, reached), levels)
         levels = np.where(is_peer, np.fmax(levels, others), levels)
     peers, usual = np.where(is_stated, others, np.nan), np.nanmin(sigma)
-    bars = np.fmax(levels - np.maximum(DEVIATIONS * sigma, OWN_LOSS), peers - np.maximum(DEVIATIONS * usual, PEER_LOSS))
-    return scores - np.fmax(levels, peers)[nodes], scores < bars[nodes]
+    own = levels - np.maximum(DEVIATIONS * sigma, OWN_LOSS)
+    was_shown = pd.Series(scores >= (levels - NEAR * sigma)[nodes]).groupby(nodes).cummax().to_numpy()
+    own = np.where(was_shown, own[nodes], np.fmin(own, np.nan_to_num(peers, nan=np.inf) - OWN_LOSS)[nodes])
+    bars = np.fmax(own, (peers - np.maximum(DEVIATIONS * usual, PEER_LOSS))[nodes])
+    return scores - np.fmax(levels, peers)[nodes], scores < bars
 
 
 def excess_p_values(n_slow: Ints, n_all: Ints) -> Floats:

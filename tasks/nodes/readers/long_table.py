@@ -7,7 +7,9 @@ may be there (template, is_stressed, dose, duration_s, aspect, campaign, …); u
 value that is empty is a metric that the tool did not give. A dose (not 0, none or no) or its level without is_stressed
 says that stress was applied. What the table lacks of node, benchmark, start and id, a manifest may say."""
 
+import contextlib
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.aliases import named
+from tasks.intake.aliases import is_text, named, trimmed
 from tasks.intake.cells import Cells, are_none, flags, measured, texts, times
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
@@ -34,6 +36,8 @@ from tasks.intake.tables import (
 )
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
+from tasks.nodes.preprocess.selection import BY_UNIT
+from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.readers import vetting
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
 from tasks.nodes.readers.vetting import (
@@ -47,7 +51,7 @@ from tasks.nodes.readers.vetting import (
     template_hash,
     vet,
 )
-from tasks.quantities import unit_in_name
+from tasks.quantities import SPELLINGS, Dimension, unit_in_name
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")  # of JSON the content alone says it
 SHARED = tuple(name for name in EXECUTION_COLUMNS if name not in (*COUNTED, "execution_id"))
@@ -59,17 +63,28 @@ KNOWN = (*TEXTS, *TIMES, *FLAGS, *NUMBERS)
 NEEDED = (("node",), ("benchmark",), ("metric",), ("value",), ("started_at", "execution_id"))
 OWN_NAMES = {"benchmark", "metric", "value"}
 ALIASES = {
-    "node": ("host", "hostname", "nodename", "machine", "machinename", "server", "instance", "vm", "vmid"),
+    "node": (
+        "host", "hostname", "nodename", "machine", "machinename", "server", "instance", "vm", "vmid", "knoten",
+        "rechner",
+    ),
     "benchmark": ("benchmarkname", "bench", "test", "testname", "tool"),
     "metric": ("metricname", "measure", "measurement"),
     "value": ("result", "val", "wert"),
     "unit": ("units", "einheit"),
     "started_at": (
         "start", "starttime", "startdate", "timestamp", "datetime", "date", "time", "ts", "runat", "measuredat", "at",
+        "beginn", "startzeit", "datum", "zeit", "zeitpunkt",
     ),
-    "machine_type": ("instancetype", "vmtype", "type", "sku", "flavor"),
+    "machine_type": ("instancetype", "vmtype", "type", "sku", "flavor", "maschinentyp"),
 }  # fmt: skip
 RESULT = "result"  # the only metric of a benchmark that is a column
+VALUE_AT_END = re.compile(r"(?<=[._ ])value$")
+NUMBER_AND_UNIT = re.compile(r"^([-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*(\S.*)$")
+NAME_SEPARATORS = re.compile(r"[\s_.()\[\]-]+")
+PER_SECOND = re.compile(r"per[_ ]s(?:ec|econd)?s?\W*$", re.IGNORECASE)
+MOST_UNIT_WORDS = 3  # MB_per_s
+UNITS_IN_NAMES = {*BY_UNIT, "%"}
+DIMENSIONS: tuple[Dimension, ...] = ("s", "bytes")
 MEANINGS = {
     **dict.fromkeys(TEXTS, "text"),
     **dict.fromkeys(TIMES, "a time; expected ISO 8601 or Unix time"),
@@ -108,26 +123,72 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     if {"metric", "value"} & {*table.names, *renamed} or len(set(table.names)) < len(table.names):
         return table, []
     columns, taken = table.by_name(), {*KNOWN, *renamed.values()}
-    numbers = {name: measured(column) for name, column in columns.items() if name not in taken}
-    metrics = [name for name, (cells, _) in numbers.items() if not (cells.is_bad.any() or are_none(cells.values).all())]
+    stems = {name: VALUE_AT_END.sub("", name) for name in columns if f"{VALUE_AT_END.sub('', name)}unit" in columns}
+    units = {name: f"{stem}unit" for name, stem in stems.items()}  # rate.value, rate.unit
+    read = {name: _measured(name, column) for name, column in columns.items() if name not in {*taken, *units.values()}}
+    metrics = {name: cells for name, cells in read.items() if cells is not None and not are_none(cells[0]).all()}
     if not metrics:
         return table, []
     rows, n_metrics = np.repeat(np.arange(len(table.places)), len(metrics)), len(metrics)
-    names = [metric_name(name) for name in metrics]
+    names = [metric_name(stems.get(name, name)) for name in metrics]
     has_benchmark = "benchmark" in {*table.names, *renamed}
     text_columns = {"metric": names} if has_benchmark else {"benchmark": names, "metric": [RESULT] * n_metrics}
-    units = [numbers[name][1] or unit_in_name(name, "s") or unit_in_name(name, "bytes") or "" for name in metrics]
-    text_columns |= {"unit": units}
     kept = {name: column.take(pa.array(rows)) for name, column in columns.items() if name not in metrics}
-    values = np.column_stack([numbers[name][0].values for name in metrics]).ravel()  # noqa: PD011
     long_columns = {
         name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in text_columns.items()
     }
-    long_columns |= {"value": pa.chunked_array([pa.array(values, from_pandas=True)])}
+    stated = [
+        texts(columns[units[name]]).values if name in units else unit  # noqa: PD011
+        for name, (_, unit) in metrics.items()
+    ]
+    for name, parts in (("value", [values for values, _ in metrics.values()]), ("unit", stated)):
+        long_columns[name] = pa.chunked_array([pa.array(np.column_stack(parts).ravel(), from_pandas=True)])
     everything = kept | long_columns
-    line = f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"
+    lines = [f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"]
+    unread = [name for name, cells in read.items() if cells is None]
+    lines += [f"not read: {quoted(unread)} (neither numbers nor numbers with a known unit)"] if unread else []
     named: Any = {"names": list(everything), "columns": list(everything.values())}
-    return replace(table, **named, places=table.places[rows], raw=lambda row: table.raw(row // n_metrics)), [line]
+    return replace(table, **named, places=table.places[rows], raw=lambda row: table.raw(row // n_metrics)), lines
+
+
+def _measured(name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
+    """Values and units of a column, (n_rows,) each; None if it holds no numbers.
+
+    Units are those of its cells, else that of its name."""
+    cells, unit = measured(column)
+    if not cells.is_bad.any():
+        return cells.values, np.full(len(cells.values), unit or unit_at_end(name), dtype=object)  # noqa: PD011
+    if not is_text(column.type):
+        return None
+    written = pd.Series(trimmed(column).to_pylist(), dtype=object)
+    parts = written.astype("str").str.extract(NUMBER_AND_UNIT).astype(object)
+    cells = to_numbers(pa.array(parts[0], pa.string(), from_pandas=True))
+    is_whole = parts[0].notna() == written.notna()
+    is_known = parts[1].dropna().map(lambda unit: conversion_of(unit).is_known)
+    if cells.is_bad.any() or not is_whole.all() or not is_known.all():
+        return None
+    return cells.values, parts[1].fillna("").to_numpy(dtype=object)  # noqa: PD011
+
+
+def unit_at_end(name: str) -> str:
+    """The unit at the end of a column's name: events_per_s, triad_MBps, Latency (ms), input_gb; empty for none.
+
+    No minutes: of latency_min and the like it is the least."""
+    words = [word for word in NAME_SEPARATORS.split(name) if word]
+    for n_words in range(min(MOST_UNIT_WORDS, len(words)), 0, -1):
+        tail = "_".join(words[-n_words:])
+        if n_words == 1 and PER_SECOND.search(name):  # widgets per second
+            return "1/s"
+        for unit in (tail, tail[0].upper() + tail[1:]):  # gflops
+            if (len(words) > 1 or "/" in tail) and unit.lower() != "min" and conversion_of(unit).base in UNITS_IN_NAMES:
+                return unit
+    for dimension in DIMENSIONS:
+        with contextlib.suppress(ValueError):  # k, m: may be many things
+            last = (unit_in_name(name, dimension) or "").lower()
+            for unit, (_, others) in SPELLINGS[dimension].items():
+                if last != "min" and last in (unit.lower(), *others):
+                    return unit
+    return ""
 
 
 def _columns(

@@ -84,6 +84,7 @@ SIGNS = re.compile(
     re.MULTILINE,
 )
 REVERSE = "_bidir_reverse"
+UDP = "a UDP test; expected TCP"
 OF_SERVER = "the log of a server; the client's is read"
 SUMMARY = re.compile(
     rf"\[ *(?P<stream>SUM|\d+)\](?:\[(?P<way>TX-C|RX-C)\])? +{NUMBER}-(?P<time>{NUMBER}) +(?P<time_unit>sec) +"
@@ -140,6 +141,9 @@ def _read_json(log: Log, document: Document) -> None:
     if f"sum_sent{REVERSE}" not in end:
         ways.pop()
     _read_json_settings(log, content, "both" if len(ways) > 1 else ways[0].removesuffix("_c"))
+    if at_path(content, "start/test_start/protocol") == "UDP":
+        log.fault(place, UDP)
+        return
     if "sum_sent" not in end:
         log.fault(place, "no sum_sent under end; expected a TCP test")
     for way, back in zip(ways, ("", REVERSE), strict=False):
@@ -230,7 +234,7 @@ def _read_text(log: Log, lines: Sequence[LogLine]) -> None:
         if cpu := CPU.match(line.text):
             _take_cpu(log, cpu, line)
         elif ENDS_LIKE_A_SUMMARY.match(line.text) and not SUMMARY.search(line.text):
-            reason = "a UDP test; expected TCP" if "%)" in line.text else "a summary without its time, size and speed"
+            reason = UDP if "%)" in line.text else "a summary without its time, size and speed"
             log.fault(line.place, CUT if line.is_cut else reason, line.text)
     if not any(DONE.match(line.text) for line in lines):
         log.fault(lines[-1].place, "the log is cut off: no 'iperf Done.' at its end", lines[-1].text)

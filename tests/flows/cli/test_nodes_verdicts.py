@@ -189,7 +189,7 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
 
 @pytest.mark.usefixtures("prefect_server", "quick")
 def test_a_source_is_learned_judged_watched_and_explained_from_the_command_line(
-    whorl: Whorl, detecting_log: Warehouse
+    whorl: Whorl, detecting_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = whorl.done("nodes", "train")
     facts = facts_of(trained.out)
@@ -199,19 +199,22 @@ def test_a_source_is_learned_judged_watched_and_explained_from_the_command_line(
     assert (again["model_id"], again["is_from_before"], again["source"]) == (facts["detector"], True, "log")
 
     judged = whorl.done("nodes", "fingerprint")
-    assert re.match(r"[\d,]+ of 360 executions look degraded\n", judged.out)
+    assert re.match(r"[\d,]+ of 360 executions flagged\n", judged.out)
     assert "without a trained network there are no fingerprints" in judged.err
     told = json.loads(whorl("nodes", "fingerprint", "--json").out)
     assert (told["network_id"], told["scores"]) == ("", [])
 
     watched = whorl.done("nodes", "watch", "--no-ask")
     assert "to be left out: " in watched.out and "NaT" not in watched.out
+    monkeypatch.setattr("flows.cli.nodes_verdicts.MOST_STATES", 0)
     states = json.loads(whorl("nodes", "watch", "--no-ask", "--json").out)["states"]
+    n_healthy = sum(row["state"] == "healthy" for row in states)
+    assert f"\nand {n_healthy} more, all healthy; --json has them all\n" in whorl("nodes", "watch", "--no-ask").out
     assert {row["node"] for row in states} == {"node-1", "node-2", "node-3"}
     assert {row["aspect"] for row in states} == {"cpu", "disk", "memory", "network"}
 
     explained = whorl("nodes", "explain", "node-1")
-    assert re.match(r"node node-1: \d+ of 120 executions look degraded \(", explained.out)
+    assert re.match(r"node node-1: \d+ of 120 executions flagged \(", explained.out)
     assert re.search(r"^  \S+ [\d.,]+ \S.*, usually .*: worse \(", explained.out, flags=re.M)
     [execution] = json.loads(whorl("nodes", "explain", "00000-00-00000", "--json").out)["executions"]
     assert execution["execution_id"] == "00000-00-00000"

@@ -16,7 +16,6 @@ from tasks.nodes.perona.inputs import (
     encode_intervals,
     graphs_of,
     inputs_of,
-    inverse_difference,
     learn_inputs,
     learn_scales,
     load_inputs,
@@ -24,7 +23,6 @@ from tasks.nodes.perona.inputs import (
     predecessors_of,
     save_inputs,
     scale_changes,
-    slot_pairs,
     start_seconds,
 )
 from tasks.nodes.preprocess.fitting import transform
@@ -218,11 +216,6 @@ def test_metrics_that_training_lacked_are_left_out_and_those_nobody_sampled_are_
     assert (scale_changes(other.iloc[:0], np.full(2, 2.0), scales) == no_change).all()
 
 
-def test_the_papers_inverse_has_the_values_worked_out_by_hand():
-    found = inverse_difference(pd.Series([0.0, 1.0, 0.249]), pd.Series([1.0, 1.0, 0.099]))
-    assert found.tolist() == pytest.approx([1 / 1.001 - 1000, 0.0, 10.0 - 4.0])
-
-
 @pytest.mark.parametrize("variant", ["ours", "paper"])
 def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     params = ModelParams(variant=variant)
@@ -277,13 +270,6 @@ def test_graphs_are_of_those_asked_for_that_have_all_predecessors():
     assert graphs.targets.tolist() == [5, 3] and graphs.predecessors.tolist() == [[2, 3, 4], [0, 1, 2]]
     assert graphs.of(np.array([1])).targets.tolist() == graphs.of(np.array([False, True])).targets.tolist() == [3]
     assert len(graphs_of(inputs, np.arange(6), all_normal(inputs, 0))) == 6  # ours: alone
-
-
-def test_slots_are_joined_forward_and_to_themselves():
-    earlier, later, decay = slot_pairs(3)
-    forward, own = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], [(at, at) for at in range(4)]
-    assert list(zip(earlier.tolist(), later.tolist(), strict=True)) == forward + own
-    assert decay.tolist() == [0.5, 0.25, 0.125, 0.5, 0.25, 0.5, 1, 1, 1, 1]
 
 
 def gathered(inputs, params, targets=None, is_normal=None):

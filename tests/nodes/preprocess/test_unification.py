@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tasks.nodes.preprocess.fitting import recorded
 from tasks.nodes.preprocess.unification import (
     as_rates,
     choose_columns,
@@ -10,7 +11,6 @@ from tasks.nodes.preprocess.unification import (
     divisors,
     in_base_units,
     per_second,
-    recorded,
 )  # fmt: skip
 from tasks.nodes.tools.parsing import DURATION, SPELLED, MetricFacts
 

@@ -133,6 +133,9 @@ def test_a_node_that_became_faster_late_was_not_slow_before_nor_is_one_that_vari
     names = ("a", "b", "c")
     found = stood(table_of(scores, table, together, nodes=names, machine_types=("x", "y", "z")))
     assert not found["stands_out"].any()
+    scores = 0.05 * np.random.default_rng(4).standard_normal((80, 6))
+    scores[39:, 0] += np.log(1.6)  # for half of the time, of a type whose other nodes say what it did before is usual
+    assert not stood(table_of(scores, table, together, nodes=tuple("abcdef")))["stands_out"].any()
     scores = np.random.default_rng(6).standard_normal((80, 3)) * [0.005, 0.05, 0.005]
     assert not stood(table_of(scores, table, together, nodes=names))["stands_out"].any()
 
@@ -163,6 +166,7 @@ def test_words_name_who_stands_out_since_when_or_say_that_nobody_does():
         "a (emulated): 32 of 80 executions slow, most in cpu, there at 0.60 of what is usual; "
         "slow since 2026-01-03 10:00 UTC (p < 0.000001)"
     )
+    assert standing_out([now | {"p_value": 0.0}], {}).endswith("(p < 0.000001)")
     over = about | {"course": "recovered"}
     assert slow_time(over) == "was slow from 2026-01-03 10:00 to 2026-01-05 09:30 UTC, has recovered"
     assert slow_time(about | {"course": "scattered"}) == "now and then, last 2026-01-05 09:30 UTC"

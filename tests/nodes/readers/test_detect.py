@@ -102,10 +102,5 @@ def test_a_table_without_a_column_that_is_needed_is_for_the_reader_that_says_whi
         found_in(tmp_path / "r.csv")
 
 
-def test_a_map_finds_the_reader_by_itself(found_in):
-    found = found_in("node,benchmark,started_at,name,v\nn,x,2026-01-31,m,1\n", columns={"metric": "name", "value": "v"})
-    assert (found.n_read, found.column("n_metrics")) == (1, [1])
-
-
 def test_a_folder_of_sparecores_is_one_thing(samples):
     assert find_files([str(samples["sparecores"])]) == [str(samples["sparecores"])]

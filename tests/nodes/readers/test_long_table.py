@@ -64,7 +64,7 @@ def test_times_with_a_zone_and_unix_times_in_any_unit_are_brought_to_utc(found_i
 def test_columns_are_renamed_and_others_left_out(found_in):
     text = "host,what,when,name,result,colour\nn1,x-cpu,2026-01-31,m,4,red\n"
     columns = {"node": "host", "benchmark": "what", "started_at": "when", "metric": "name", "value": "result"}
-    found = found_in(text, columns=columns, reader="long")
+    found = found_in(text, columns=columns)  # which is also what finds the reader
     assert (found.column("node"), found.told("n1/x-cpu/2026-01-31T00:00:00")) == (["n1"], {"m": (4.0, "")})
 
 
@@ -251,17 +251,42 @@ def test_a_column_a_metric_gives_an_execution_a_row(found_in):
     assert found.told("vm2/fio/2026-01-31T12:00:00") == {"throughput_mb": (2.5, "MB")}
 
 
-def test_cells_of_a_wide_table_may_carry_their_unit(found_in):
-    found = found_in(
-        "host,test,date,bandwidth,latency\nvm1,fio,2026-01-31 12:00,1.5 MiB/s,250 us\n", name="results.csv"
-    )
-    assert found.told("vm1/fio/2026-01-31T12:00:00") == {"bandwidth": (1.5 * 2**20, "B/s"), "latency": (2.5e-4, "s")}
+@pytest.mark.parametrize(
+    ("bandwidth", "latency", "expected"),
+    [
+        ("1.5 MiB/s", "250 us", {"bandwidth": (1.5 * 2**20, "B/s"), "latency": (2.5e-4, "s")}),
+        ("9.4 Gbit/s", "2400 1/s", {"bandwidth": (9.4, "Gbit/s"), "latency": (2400.0, "1/s")}),
+        ("1,5 MB/s", "52,1 kIOPS", {"bandwidth": (1.5, "MB/s"), "latency": (52.1, "kIOPS")}),
+    ],
+    ids=["as screens export them", "any known unit", "with decimal commas"],
+)
+def test_cells_of_a_wide_table_may_carry_their_unit(found_in, bandwidth, latency, expected):
+    text = f"Host;test;date;bandwidth;latency\nvm1;fio;2026-01-31 12:00;{bandwidth};{latency}\n"
+    assert found_in(text, name="results.csv").told("vm1/fio/2026-01-31T12:00:00") == expected
 
 
-def test_results_may_be_objects_of_json(found_in):
-    results = [{"host": "vm1", "benchmark": "stream", "time": "2026-01-31T12:00:00Z", "copy": 12.5}]
+def test_the_name_of_a_column_may_end_in_its_unit(found_in):
+    units = {"events_per_s": "events_per_s", "triad_MBps": "MBps", "bitrate_gbps": "gbps", "bw MB/s": "MB/s"}
+    units |= {
+        "widgets per second": "1/s",
+        "cpu_pct": "pct",
+        "input_gb": "GB",
+        "size_m": "",
+        "iops_min": "",
+    }  # the least
+    found = found_in(f"host,test,date,{','.join(units)}\nvm1,fio,2026-01-31 12:00{',5' * len(units)}\n")
+    assert [unit for _, unit in found.told("vm1/fio/2026-01-31T12:00:00").values()] == list(units.values())
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [({"copy": 12.5}, {"copy": (12.5, "")}), ({"copy": {"value": 12.5, "unit": "1/s"}}, {"copy": (12.5, "1/s")})],
+    ids=["numbers", "values with a unit beside them"],
+)
+def test_results_may_be_objects_of_json(found_in, result, expected):
+    results = [{"host": "vm1", "benchmark": "stream", "time": "2026-01-31T12:00:00Z", **result}]
     for text in (json.dumps(results), json.dumps({"results": results})):
-        assert found_in(text, name="results.json").told("vm1/stream/2026-01-31T12:00:00") == {"copy": (12.5, "")}
+        assert found_in(text, name="results.json").told("vm1/stream/2026-01-31T12:00:00") == expected
 
 
 def test_columns_are_known_in_capitals(found_in):
@@ -276,7 +301,15 @@ def test_without_a_benchmark_each_column_is_one(found_in):
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [(WIDE, "read `Host` as node"), (BENCHMARKS, "read `sysbench_cpu`, `fio_read` as benchmarks")]
+    ("text", "line"),
+    [
+        (WIDE, "read `Host` as node"),
+        (BENCHMARKS, "read `sysbench_cpu`, `fio_read` as benchmarks"),
+        (
+            WIDE.replace(";1,5;", ";1,5 zorks;"),
+            "not read: 'throughput (MB)' (neither numbers nor numbers with a known unit)",
+        ),
+    ],
 )
 def test_what_was_understood_is_said(tmp_path, text, line):
     (tmp_path / "results.csv").write_text(text)

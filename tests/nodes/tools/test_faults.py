@@ -242,6 +242,7 @@ def test_of_several_jobs_tests_or_benchmarks_the_first_of_its_kind_is_read(broke
 
 
 ALONE = '"stat": {"count": 9, "size": 36864, "time": 4302017, "iops": 2092.0, "bps": 8569004, "min": 318311'
+UDP = "a UDP test; expected TCP"
 SERVER = "the log of a server; the client's is read"
 NOTHING = [  # log, text in its place, line and reason
     *((log, "", 1, "the log is empty") for log in (FIO, IOPING, QPERF, IPERF, CPU)),
@@ -283,13 +284,14 @@ NOTHING = [  # log, text in its place, line and reason
     (IPERF, '{"start": {"accepted_connection": {"host": "::1"}}, "end": {"sum_sent": {"seconds": 1}}}', 1, SERVER),
     (IPERF, '{"start": {}, "end": {}}', 1, "no results: end is empty"),
     (IPERF, '{"start": {}, "end": {"sum": {"seconds": 2}}}', 1, "no sum_sent under end; expected a TCP test"),
+    (IPERF, '{"start": {"test_start": {"protocol": "UDP"}}, "end": {"sum_sent": {"bytes": 1}}}', 1, UDP),
     (IPERF, "Client connecting to 10.0.0.1, TCP port 5001\n", 1, "no result of iperf3 in it"),
     (
         IPERF,  # datagrams
         "Connecting to host a, port 5201\n"
         "[  5]   0.00-2.00   sec  2.5 MBytes  1.05 Mbits/sec  0.013 ms  0/181 (0%)  receiver\n\niperf Done.\n",
         2,
-        "a UDP test; expected TCP",
+        UDP,
     ),
     (CPU, "sysbench 1.0.17 (LuaJIT)\n\nFATAL: error 11\n", 3, "sysbench reported an error: FATAL: error 11"),
     (CPU, "PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.\n", 1, "no result of sysbench in it"),

@@ -296,14 +296,15 @@ def _p_of_next_split(table: ScoreTable, cut: _Cut, params: MachineGroupParams, r
     n, k = len(table.machines), cut.k
     if k >= n or (k >= n - 1 and not table.has_intervals):
         return 1.0
-    floor = _floor(table, params) / cut.noise
-    deeper = min(n, max(MAX_GROUPS, k + 1))
+    floor = _floor(table, params)
+    unit = np.maximum(np.sqrt((floor**2).mean(axis=0)), SMALLEST)  # of what is known, not of what the cut has left
+    floor, points, deeper = floor / unit, table.log_scores / unit, min(n, max(MAX_GROUPS, k + 1))
 
     def by_noise() -> Floats:
         return _drops(linkage(np.hstack([floor * rng.standard_normal(floor.shape), place]), "ward"), k, deeper)
 
     place = _places(cut.groups)
-    known = _p_of(_drops(linkage(np.hstack([cut.points, place]), "ward"), k, deeper), by_noise)
+    known = _p_of(_drops(linkage(np.hstack([points, place]), "ward"), k, deeper), by_noise)
     if table.has_intervals or known > 1 - params.confidence:
         return known
     root = np.linalg.cholesky(_shrunk_correlation(cut))

@@ -53,6 +53,12 @@ def test_three_kinds_are_three_groups_with_and_without_intervals(interval):
     assert grouping.reasons[0].endswith("times as much as B in disk") or "in cpu" in grouping.reasons[0]
 
 
+def test_kinds_that_differ_in_one_aspect_alone_are_told_where_the_others_hardly_vary():
+    kinds = {"base": (1.0, 1.0, 1.0), "fast": (1.3, 1.0, 1.0), "disk": (1.0, 1.0, 1.8)}
+    rows, kind_of = fleet({"base": 5, "fast": 5, "disk": 5}, 0.005, kinds=kinds)
+    assert partition(group_machines(rows)) == truth(kind_of)
+
+
 @pytest.mark.parametrize("interval", [None, 0.03])
 def test_machines_of_one_kind_are_one_group_in_nearly_every_draw(interval):
     alike = [group_machines(fleet({"mid": 10}, 0.03, seed, interval=interval)[0]) for seed in range(10)]

@@ -322,5 +322,6 @@ def seconds(option: str, text: str | None) -> float:
     matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text or "")
     factor = factor_of({"": "s", "m": "min"}.get(matched[2], matched[2]), "s") if matched else None
     if matched is None or factor is None or float(matched[1]) <= 0:
-        raise typer.BadParameter(f"{option} {text!r}: expected a time above 0, such as 90s, 30min or 1.5h")
+        named = option if text is None else f"{option} {text!r}"
+        raise typer.BadParameter(f"{named}: expected a time above 0, such as 90s, 30min or 1.5h")
     return float(matched[1]) * factor

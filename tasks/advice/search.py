@@ -29,7 +29,7 @@ from tasks.advice.surrogate import (
     posterior,
     prior_after,
 )
-from tasks.advice.tables import RUNS
+from tasks.advice.tables import RUNS, factor_of_column, theirs_of
 from tasks.errors import BadInput, BadSetting
 from tasks.quantities import duration, number, share
 from tasks.storage import whole
@@ -464,11 +464,12 @@ def _reasons(
     return reasons
 
 
-def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: float, status: Status) -> None:
+def add_run(
+    path: Path, job: str, machine_type: str, nodes: int, runtime_s: float, status: Status, renamed: Mapping[str, str]
+) -> None:
     """Add the result of a run to a CSV of runs, which is made where there is none; whole or not at all.
 
-    Raises BadInput if the file names its columns otherwise, or is no text."""
-    row = {"job": job, "machine_type": machine_type, "nodes": nodes, "runtime_s": f"{runtime_s:g}", "status": status}
+    renamed: ours to theirs. Raises BadInput if the file lacks a column, or is no text."""
     header, text = list(COLUMNS), ""
     if path.exists() and path.stat().st_size:
         try:
@@ -476,21 +477,17 @@ def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: floa
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(path, "cannot be added to", "a CSV of runs as UTF-8", "add the row by hand") from error
         header = next(csv.reader([text.splitlines()[0]]))
-    places = {_ours(name): name for name in header}
-    if missing := [name for name in ("job", "machine_type", "nodes", "runtime_s", "completed") if name not in places]:
+    theirs = {ours: ours for ours in RUNS if ours in header} | theirs_of(header, RUNS, renamed if text else {})
+    if missing := [name for name in ("job", "machine_type", "nodes", "runtime_s", "completed") if name not in theirs]:
         fix = f"start a new file with the columns {', '.join(COLUMNS)}, or add the row by hand"
         raise BadInput(path, f"no column {', '.join(missing)}", "the columns of a table of runs", fix)
-    by_name = {places[_ours(name)]: value for name, value in row.items()}
+    took = runtime_s / factor_of_column(str(path), theirs["runtime_s"], RUNS["runtime_s"])
+    row = {"job": job, "machine_type": machine_type, "nodes": nodes, "runtime_s": f"{took:g}", "completed": status}
     with whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         file.write(text if text.endswith("\n") or not text else f"{text}\n")
         writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
         if not text:
             writer.writeheader()
-        writer.writerow(by_name)
+        writer.writerow({theirs[ours]: value for ours, value in row.items()})
         file.flush()
         os.fsync(file.fileno())
-
-
-def _ours(name: str) -> str:
-    """Our name of a column of runs, as the reader knows it."""
-    return next((ours for ours, field in RUNS.items() if name in (ours, *field.known_as)), name)

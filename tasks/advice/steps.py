@@ -150,13 +150,13 @@ def add_to_history(
     """Add a run to the history: machine type, nodes, runtime in seconds, and how it ended.
 
     Raises BadSetting for a machine type that is not described, or a job that has to be named, and as add_run."""
-    kinds = read_machines(machines_path(machines, params)).types
+    kinds = read_machines(machines_path(machines, params), renamed).types
     if run[0] not in kinds:
         raise BadSetting(f"machine type {run[0]!r}: not described; expected one of {', '.join(kinds)}")
     runs = read_runs(history, renamed) if Path(history).exists() else NO_RUNS
     if job is None and runs.empty:
         raise BadSetting(f"{history}: the first run needs a job; expected --job")
-    add_run(Path(history), job or job_of(runs, job), *run)
+    add_run(Path(history), job or job_of(runs, job), *run, renamed)
 
 
 def search(
@@ -175,8 +175,8 @@ def search(
 
     runs = read_runs(history, renamed) if Path(history).exists() or "://" in history else NO_RUNS
     named = job_of(runs, job)
-    kinds = read_machines(machines_path(machines, params))
-    memory, dated = need_for(named, **need), kinds.priced_on
+    kinds = read_machines(machines_path(machines, params), renamed)
+    memory, dated = need_for(named, **need, renamed=renamed), kinds.priced_on
     proposal = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
     logger.info("%s after %d runs: %s", named, len(proposal.tried), proposal.answer)
     result = next_run_result(proposal, f"whorl advice search --history {history} --job {named}")
@@ -198,13 +198,13 @@ def evaluate(
     out: a folder for the searches, from which a call that was interrupted goes on. Raises BadInput."""
     from tasks.report.advice import evaluation_result
 
-    kinds = read_machines(machines_path(machines, search))
-    jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs) if needs else {})
+    kinds = read_machines(machines_path(machines, search), renamed)
+    jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, renamed) if needs else {})
     settings = params.model_dump_json(exclude={"ray_address"}) + code_version()
     files = [Path(file) for file in (runs, machines_path(machines, search), needs, scores) if file]
     inputs = contents_hash(*files) + sha256(settings.encode()).hexdigest()
     parts = None if out is None else Path(out) / "searches" / sha256(inputs.encode()).hexdigest()[:12]
-    table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs) if scores else None)
+    table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs, renamed) if scores else None)
     if out is not None:
         table.to_parquet(Path(out) / "searches.parquet")
     figures = {
@@ -220,9 +220,9 @@ def evaluate(
     return Answered("advice-evaluation", figures, result)
 
 
-def scores_by_aspect(path: str, jobs: Sequence[ReplayedJob]) -> dict[str, dict[str, float]]:
+def scores_by_aspect(path: str, jobs: Sequence[ReplayedJob], renamed: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """Scores of machine types by aspect. Raises BadInput for a machine type of the jobs that has none."""
-    table = read_scores(path, {})
+    table = read_scores(path, renamed)
     types = sorted({name for job in jobs for name in job.candidates.machine_type})
     by_aspect = {
         str(aspect): dict(zip(rows["machine_type"], rows["score"], strict=True))
@@ -292,8 +292,8 @@ def choose(
         runs = runs[runs["machine_type"] == source]
         if not (runs["job"] == named).any():
             raise NotFound(f"{history}: job {named!r} has no runs on {source!r}; expected a type of the table")
-    kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines).types.values()])
-    score_rows = None if scores is None else read_scores(scores, {})
+    kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines, renamed).types.values()])
+    score_rows = None if scores is None else read_scores(scores, renamed)
     choice = choose_type(runs, kinds.rename(columns={"name": "machine_type"}), score_rows, named, deadline_s, params)
     logger.info("%s: %s from %d runs on %s", choice.job, choice.machine_type, choice.n_runs, choice.source)
     figures = {key: value for key, value in vars(choice).items() if key != "estimates"}
@@ -410,7 +410,7 @@ def scores_for(table: str | None, warehouse: Warehouse, source: str | None, rena
         given = "both --scores and --scores-of" if table else "no scores of the machines"
         raise BadSetting(f"{given}; expected --scores FILE or --scores-of SOURCE (of `whorl nodes`)")
     if table is not None:
-        return read_scores(table, {ours: theirs for ours, theirs in renamed.items() if ours in SCORES})
+        return read_scores(table, renamed)
     thread_scores = thread_scores_of_source(warehouse, str(source))
     by_type = thread_scores[thread_scores["machine_type"] != ""].drop(columns="node")
     by_name = thread_scores[thread_scores["node"] != thread_scores["machine_type"]].drop(columns="machine_type")

@@ -12,98 +12,136 @@ from pathlib import PurePosixPath
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tasks.advice.machines import Ints, MachineType, MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.intake import aliases
+from tasks.intake.aliases import amounts, named, trimmed
 from tasks.intake.cells import flag_of
 from tasks.intake.files import number_of
-from tasks.intake.tables import WholeTable, choose_columns, known_otherwise, whole_table
+from tasks.intake.tables import WholeTable, choose_columns, whole_table
 from tasks.jobs.columns import status_of
 from tasks.params import ReadLimits
+from tasks.quantities import FACTORS, Dimension, unit_in_name
 
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its type, other names that it is known by, and whether a table may be without it."""
+    """A column: its type, other names that it is known by, whether a table may be without it, and the unit of its
+    numbers (s, B or GB), in which those with another unit are read as well: `Duration (min)`, a cell `2.5 h`."""
 
     kind: type
     known_as: tuple[str, ...] = ()
     is_needed: bool = True
+    unit: str = ""
+
+    @property
+    def dimension(self) -> Dimension | None:
+        """What its numbers measure, where they have a unit."""
+        return ("s" if self.unit == "s" else "bytes") if self.unit else None
 
 
 RUNS = {
-    "job": Field(str, ("workload",)),
-    "machine_type": Field(str, ("vm_type", "instance_type", "machine")),
-    "nodes": Field(int, ("node_count", "n_nodes", "scale_out")),
-    "runtime_s": Field(float, ("elapsed_time_s",)),
-    "completed": Field(bool, ("status",), is_needed=False),
+    "job": Field(str, ("workload", "job_name", "application")),
+    "machine_type": Field(str, ("vm_type", "instance_type", "instance", "machine")),
+    "nodes": Field(int, ("node_count", "n_nodes", "num_nodes", "scale_out", "instance_count", "workers")),
+    "runtime_s": Field(float, ("elapsed_time_s", "runtime", "duration", "elapsed"), unit="s"),
+    "completed": Field(bool, ("status", "state", "outcome"), is_needed=False),
     "application": Field(str, (), is_needed=False),
     "framework": Field(str, (), is_needed=False),
-    "input_bytes": Field(float, ("input_size_bytes",), is_needed=False),
+    "input_bytes": Field(float, ("input_size_bytes",), is_needed=False, unit="B"),
 }
 JOB_RUNS = {
     "job": RUNS["job"],
     "machine_type": RUNS["machine_type"],
     "runtime_s": RUNS["runtime_s"],
     "completed": RUNS["completed"],
-    "cpu_s": Field(float, ("cpu_seconds",), is_needed=False),
-    "read_bytes": Field(float, ("disk_read_bytes",), is_needed=False),
-    "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes"), is_needed=False),
-    "spilled_bytes": Field(float, ("temp_bytes",), is_needed=False),
+    "cpu_s": Field(float, ("cpu_seconds",), is_needed=False, unit="s"),
+    "read_bytes": Field(float, ("disk_read_bytes",), is_needed=False, unit="B"),
+    "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes"), is_needed=False, unit="B"),
+    "spilled_bytes": Field(float, ("temp_bytes",), is_needed=False, unit="B"),
 }
 MACHINES = {
-    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "name")),
+    "machine_type": Field(str, ("vm_type", "instance_type", "instance", "machine", "name")),
     "vcpu": Field(float, ("vcpus", "cores")),
-    "memory_gb": Field(float, ("memory", "ram_gb")),
-    "price_per_h": Field(float, ("price", "price_usd_per_h")),
+    "memory_gb": Field(float, ("memory", "ram"), unit="GB"),
+    "price_per_h": Field(float, ("price", "price_usd_per_h", "price_per_hour", "price_usd_hour", "hourly_price")),
     "priced_on": Field(str, is_needed=False),
 }
 PROFILE = {
     "job": Field(str),
-    "input_bytes": Field(float, ("dataset_size",)),
-    "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes")),
+    "input_bytes": Field(float, ("dataset_size",), unit="B"),
+    "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes"), unit="B"),
 }
 NEEDS = {"job": Field(str), "need_gb": Field(object)}
 MACHINE_SCORES = {
-    "machine": Field(str, ("node", "instance", "machine_type", "name")),
+    "machine": Field(str, ("node", "instance", "machine_type", "name", "host")),
     "aspect": Field(str),
     "score": Field(float),
     "low": Field(float, is_needed=False),
     "high": Field(float, is_needed=False),
 }
 SCORES = {
-    "machine_type": Field(str, ("node", "instance")),
+    "machine_type": Field(str, ("node", "instance", "machine", "name")),
     "aspect": Field(str, is_needed=False),
     "score": Field(object),
 }
+SHARED = ("job", "machine_type", "input_bytes")  # of several tables of one question, which may name them differently
+
+
+def theirs_of(names: Sequence[str], fields: Mapping[str, Field], renamed: Mapping[str, str]) -> dict[str, str]:
+    """What a table calls those of our columns that it calls otherwise: as --map says (renamed), which may speak of
+    another table of the question, else by an alias, in any spelling and with a unit behind it."""
+    known = {alias: ours for ours, field in fields.items() for alias in field.known_as if alias not in fields}
+    theirs: dict[str, str] = {}
+    for named_as, name in renamed.items():
+        ours = known.get(named_as, named_as)
+        if (ours in fields or ours not in ANYWHERE) and (name in names or ours not in SHARED):
+            theirs[ours] = name
+    for ours, field in fields.items():
+        if ours not in theirs and ours not in names:
+            for name, _ in named(names, (ours, *field.known_as), theirs.values(), field.dimension):
+                theirs.setdefault(ours, name)
+    return theirs
+
+
+def factor_of_column(path: str, column: str, field: Field) -> float:
+    """How much of the field's unit one in a column is that may name another. Raises BadInput where nobody can tell."""
+    if field.dimension is None:
+        return 1.0
+    try:
+        unit = unit_in_name(column, field.dimension) or field.unit
+    except ValueError as error:
+        raise BadInput(path, f"column {quoted(column)}: {error}", "a unit that one can tell", "rename it") from error
+    return FACTORS[field.dimension][unit.lower()] / FACTORS[field.dimension][field.unit.lower()]
 
 
 def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, str]) -> pd.DataFrame:
-    """The rows of a table with our columns, those that it does not need only where it has them.
+    """The rows of a table with our columns, in our units, those that it does not need only where it has them.
 
     renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
     with its line."""
     table = whole_table(path, ReadLimits())
-    aliases = known_otherwise(table.names, {ours: field.known_as for ours, field in fields.items()}, renamed)
-    needed = [(ours,) for ours, field in fields.items() if field.is_needed]
-    columns = choose_columns(table, list(fields), needed, {**aliases, **renamed})
+    theirs = theirs_of(table.names, fields, renamed)
+    columns = choose_columns(table, list(fields), [(ours,) for ours in fields if fields[ours].is_needed], theirs)
     if len(table.refused):
         line = table.refused.iloc[0]
         raise BadInput(path, f"line {line['place']}: {line['reason']}", "a row of the table", "mend that line")
     return pd.DataFrame(
         {
-            ours: _values(path, ours, fields[ours], pd.Series(column.to_pylist(), dtype=object), table.places)
+            ours: _values(path, ours, fields[ours], column, theirs.get(ours, ours), table.places)
             for ours, column in columns.items()
         }
     )
 
 
-def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) -> pd.Series:
+def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs: str, places: Ints) -> pd.Series:
     """A column in its type; what may be missing is empty or NaN there."""
+    cells = pd.Series(column.to_pylist(), dtype=object)
     texts = cells.map(lambda cell: "" if cell is None else str(cell).strip())
     is_empty = (texts == "") | (texts == "nan")
     if field.kind is object:
@@ -114,8 +152,12 @@ def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) 
         values = texts.map(_is_completed)
         bad, expected = values.isna(), "completed, failed or killed, or true and false"
     else:
-        values = pd.to_numeric(texts, errors="coerce").astype(float)
-        bad, expected = values.isna() | np.isinf(values), "a number"
+        unit = (
+            FACTORS[field.dimension][field.unit.lower()] if field.dimension else 1.0
+        )  # cells with a unit: s and bytes
+        factor = unit * factor_of_column(path, theirs, field)
+        values = amounts(trimmed(column), field.dimension, factor, has_commas=False)[0] / unit
+        bad, expected = ~np.isfinite(values), "a number"
         if field.kind is int:
             bad, expected = bad | (values < 1) | (values % 1 != 0), "a whole number from 1"
     if not field.is_needed and field.kind is not bool:
@@ -169,11 +211,11 @@ class Machines:
     priced_on: str
 
 
-def read_machines(path: str) -> Machines:
+def read_machines(path: str, renamed: Mapping[str, str]) -> Machines:
     """Machine types: machine_type, vcpu, memory_gb, price_per_h, and the day of the price (priced_on).
 
     Raises BadInput for one without a price, one that stands there twice, and for vCPU, memory or price not above 0."""
-    table = read_columns(path, MACHINES, {})
+    table = read_columns(path, MACHINES, renamed)
     for name in ("vcpu", "memory_gb", "price_per_h"):
         for kind, value in zip(table["machine_type"], table[name], strict=True):
             if not value > 0:
@@ -193,9 +235,9 @@ def read_profile(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     return read_columns(path, PROFILE, renamed)
 
 
-def read_needs(path: str) -> dict[str, MemoryNeed]:
+def read_needs(path: str, renamed: Mapping[str, str]) -> dict[str, MemoryNeed]:
     """Memory needs by job: need_gb, 0 where more input needs no more, empty where it is not clear. Raises BadInput."""
-    table = read_columns(path, NEEDS, {})
+    table = read_columns(path, NEEDS, renamed)
     texts = table["need_gb"].map(lambda value: "" if value is None else str(value).strip())
     numbers = pd.to_numeric(texts, errors="coerce")
     if (bad := (texts != "") & ~(numbers >= 0)).any():
@@ -254,6 +296,7 @@ def read_resource_trace(path: str) -> pd.DataFrame:
 
 TASK_COLUMNS = ["workflow", "task", "machine", "size", "runtime_s"]
 KNOWN = [*TASK_COLUMNS, "runtime_ms", "realtime", "status"]
+ANYWHERE = {*KNOWN, *RUNS, *JOB_RUNS, *MACHINES, *PROFILE, *NEEDS, *MACHINE_SCORES, *SCORES}
 LOTARU = {
     "workflow": "Workflow", "task": "Task", "machine": "Machine", "size": "TaskInputSizeUncompressed",
     "runtime_ms": "Realtime",

@@ -149,7 +149,7 @@ def test_a_job_that_hardly_ever_completed_is_left_out_and_named(caplog: pytest.L
 def scout() -> list:  # type: ignore[type-arg]
     if not SCOUT.is_file():
         pytest.skip("scout is not in WHORL_DATASETS")
-    machines = read_machines(str(Path(__file__).parents[2] / "conf" / "machines.csv")).types
+    machines = read_machines(str(Path(__file__).parents[2] / "conf" / "machines.csv"), {}).types
     return jobs_of(read_runs(str(SCOUT), {}), machines, {job: stated_need(gb) for job, gb in NEEDS.items()})
 
 

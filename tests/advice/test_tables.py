@@ -50,6 +50,34 @@ def test_columns_of_any_name_are_mapped_and_a_status_in_words_is_understood(tmp_
     assert read_runs(path, mapping)["completed"].tolist() == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("Duration (min)", "2.5"),
+        ("runtime_ms", "150000"),
+        ("runtime_s", "2m 30s"),
+        ("Elapsed", "150"),
+        ("t_h", "150 s"),
+    ],
+)
+def test_a_unit_in_the_name_of_a_column_or_in_a_cell_counts(tmp_path: Path, column: str, cell: str) -> None:
+    path = written(tmp_path, f"Job name,Instance type,workers,{column}\nsort,a,2,{cell}\n")
+    assert read_runs(path, {"runtime_s": column} if column == "t_h" else {})["runtime_s"].tolist() == [150]
+
+
+def test_a_map_may_speak_of_several_tables_of_which_one_has_a_name_of_its_own(tmp_path: Path) -> None:
+    renamed = {"job": "what", "machine_type": "where", "memory_gb": "RAM (GiB)", "price_per_h": "usd", "status": "how"}
+    machines = read_machines(written(tmp_path, "name,vcpus,RAM (GiB),usd\na,2,4,0.1\n"), renamed)
+    assert machines.types["a"].memory_gb == 4 * 1.024**3
+    runs = read_runs(written(tmp_path, "what,where,nodes,runtime_s,how\nsort,a,2,10,failed\n"), renamed)
+    assert runs["completed"].tolist() == [False]
+    with pytest.raises(BadInput, match="cannot map 'x' to 'sparkle'"):
+        read_runs(
+            written(tmp_path, "what,where,nodes,runtime_s\nsort,a,2,10\n"),
+            {"job": "what", "machine_type": "where", "sparkle": "x"},
+        )
+
+
 def test_runs_without_a_status_have_completed(tmp_path: Path) -> None:
     assert read_runs(written(tmp_path, "job,machine_type,nodes,runtime_s\nsort,a,2,10\n"), {})["completed"].all()
 
@@ -77,10 +105,10 @@ def test_a_missing_column_is_told(tmp_path: Path) -> None:
 
 
 def test_machine_types_have_a_price_and_its_day(tmp_path: Path) -> None:
-    found = read_machines(written(tmp_path, "name,vcpus,memory,price,priced_on\na,2,4,0.1,2026-01-01\n"))
+    found = read_machines(written(tmp_path, "name,vcpus,memory,price,priced_on\na,2,4,0.1,2026-01-01\n"), {})
     assert found.types["a"].price_per_h == 0.1
     assert found.priced_on == "2026-01-01"
-    assert read_machines(written(tmp_path, f"{MACHINES}a,2,4,0.1\n")).priced_on == ""
+    assert read_machines(written(tmp_path, f"{MACHINES}a,2,4,0.1\n"), {}).priced_on == ""
 
 
 @pytest.mark.parametrize(
@@ -94,15 +122,15 @@ def test_machine_types_have_a_price_and_its_day(tmp_path: Path) -> None:
 )
 def test_a_machine_type_that_cannot_be_used_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadInput, match=problem):
-        read_machines(written(tmp_path, text))
+        read_machines(written(tmp_path, text), {})
 
 
 def test_needs_are_flat_unclear_or_gb(tmp_path: Path) -> None:
-    needs = read_needs(written(tmp_path, "job,need_gb\na,0\nb,\nc,12.5\n"))
+    needs = read_needs(written(tmp_path, "job,need_gb\na,0\nb,\nc,12.5\n"), {})
     assert [needs[job].pattern for job in "abc"] == ["flat", "unclear", "linear"]
     assert needs["c"].need_gb == 12.5
     with pytest.raises(BadInput, match="need_gb of 'a' is 'much'"):
-        read_needs(written(tmp_path, "job,need_gb\na,much\n"))
+        read_needs(written(tmp_path, "job,need_gb\na,much\n"), {})
 
 
 def test_profiles_of_ruya_are_known_by_their_own_names(tmp_path: Path) -> None:

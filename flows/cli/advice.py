@@ -151,7 +151,9 @@ def estimate(
         answer = steps.estimate_traces(
             traces,
             onto,
-            steps.scores_for(scores, call.warehouse, scores_of, columns),
+            scores,
+            call.warehouse,
+            scores_of,
             call.settings.advice.estimate,
             start=start or "",
             machine=machine or "",

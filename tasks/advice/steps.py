@@ -1,6 +1,7 @@
 """The steps of `advice`: what is asked in, the answer out. They read tables, and the warehouse where peaks stand."""
 
 import logging
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -86,6 +87,15 @@ class Answered:
         summary = {"report": str(path), "answer": result.answer}
         drawn = [figure.name for figure in self.result.figures]
         return self.figures | summary | {"markdown": as_markdown(self.result, pictures=drawn)}
+
+
+def asking(*words: str, renamed: Mapping[str, str], **options: object) -> str:
+    """The command that asks again. options: those that are None or empty are left out, lists are repeated."""
+    command, columns = ["whorl", "advice", *words], [f"{ours}={theirs}" for ours, theirs in renamed.items()]
+    for name, value in {**options, "map": columns}.items():
+        for one in value if isinstance(value, list) else [value] if value else []:
+            command += [f"--{name.replace('_', '-')}", str(one)]
+    return shlex.join(command)
 
 
 def machines_path(machines: str | None, params: SearchParams) -> str:
@@ -179,7 +189,10 @@ def search(
     memory, dated = need_for(named, **need, renamed=renamed), kinds.priced_on
     proposal = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
     logger.info("%s after %d runs: %s", named, len(proposal.tried), proposal.answer)
-    result = next_run_result(proposal, f"whorl advice search --history {history} --job {named}")
+    asked = {"peaks_of" if name == "recorded" else name: of for name, of in need.items() if name != "warehouse"}
+    limit = max_runtime_s and f"{max_runtime_s:g}s"
+    again = asking("search", renamed=renamed, history=history, machines=machines, job=named, max_runtime=limit, **asked)
+    result = next_run_result(proposal, again)
     return Answered(f"advice-search-{named}", asdict(proposal), result)
 
 
@@ -216,8 +229,9 @@ def evaluate(
         "priced_on": kinds.priced_on,
         **figures_of(table, params),
     }
-    result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs}{' --out DIR' if out else ''}")
-    return Answered("advice-evaluation", figures, result)
+    tables, counts = {"machines": machines, "needs": needs, "scores": scores}, {"searches": params.searches}
+    again = asking("evaluate", runs, renamed=renamed, **tables, **counts, seed=params.seed, out=out)
+    return Answered("advice-evaluation", figures, evaluation_result(figures, Path(runs).name, again))
 
 
 def scores_by_aspect(path: str, jobs: Sequence[ReplayedJob], renamed: Mapping[str, str]) -> dict[str, dict[str, float]]:
@@ -263,7 +277,7 @@ def groups(
     assigned = assign_tasks(task_demands(read_resource_trace(traces)), grouping) if traces else []
     logger.info("%d machines in %d groups, %d tasks", len(grouping.group_of), len(grouping.groups), len(assigned))
     published, name = published_groups(rows, params), Path(scores).stem if scores else str(source)
-    again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
+    again = asking("groups", renamed=renamed, scores=scores, source=source, aspects=",".join(aspects), traces=traces)
     if kubectl is not None:
         kubectl.write_text(kubectl_script(grouping))
     figures = grouping.as_json() | {"assigned": [vars(assignment) for assignment in assigned], "tarema": published}
@@ -301,9 +315,8 @@ def choose(
         {key: of for key, of in vars(type_estimate).items() if key != "late_draws"}
         for type_estimate in choice.estimates
     ]
-    again = (
-        f"whorl advice choose --history {history} --machines {machines} --job {choice.job} --deadline {deadline_s:g}s"
-    )
+    tables, limit = {"history": history, "machines": machines, "scores": scores}, f"{deadline_s:g}s"
+    again = asking("choose", renamed=renamed, **tables, job=choice.job, deadline=limit, source=source)
     return Answered(f"advice-choose-{choice.job}", figures, choice_result(choice, again))
 
 
@@ -394,7 +407,8 @@ def estimate_job(
             )
         start = str(counts.value_counts().index[0])
     transferred = transfer_job(basis_of(vertices, start, onto, params), runtimes_s, key, params)
-    again = f"whorl advice estimate --onto {onto} --job {key}"
+    named: dict[str, object] = {"from": start, "deadline": deadline_s and f"{deadline_s:g}s"}
+    again = asking("estimate", renamed={}, onto=onto, job=key, source=source, **named)
     result = transfer_result(transferred, params.confidence, deadline_s, again)
     return Answered(
         f"advice-estimate-{key}-{onto}", transfer_figures(transferred, params.confidence, deadline_s), result
@@ -420,25 +434,29 @@ def scores_for(table: str | None, warehouse: Warehouse, source: str | None, rena
 def estimate_traces(
     paths: Sequence[str],
     onto: str,
-    scores: pd.DataFrame,
+    scores: str | None,
+    warehouse: Warehouse,
+    scores_of: str | None,
     params: EstimateParams,
     *,
     start: str = "",
     machine: str = "",
     size_ratio: float = 1.0,
-    renamed: Mapping[str, str] | None = None,
+    renamed: Mapping[str, str],
 ) -> Answered:
     """Each task and the whole workflow of some traces on a machine.
 
-    start: the machine that runs are taken from, where the traces have several. machine: of traces that do not say it
-    (read_traces). scores: machine_type, aspect, score. size_ratio: of the input to the largest that ran. Raises as
-    read_traces and estimate."""
+    scores, scores_of: as scores_for takes them. start: the machine that runs are taken from, where the traces have
+    several. machine: of traces that do not say it (read_traces). size_ratio: of the input to the largest that ran.
+    Raises as read_traces, scores_for and estimate."""
     from tasks.report.advice import estimate_figures, estimate_result
 
-    columns = {ours: theirs for ours, theirs in (renamed or {}).items() if ours not in SCORES}
+    speeds = scores_for(scores, warehouse, scores_of, renamed)
+    columns = {ours: theirs for ours, theirs in renamed.items() if ours not in SCORES}
     traces = read_traces(paths, columns, machine=machine)
     for reason, n in traces.n_left_out.items():
         logger.warning("left out %d tasks of the traces: %s", n, reason)
-    estimated = estimate(traces.runs, scores, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
-    again = f"whorl advice estimate --onto {onto} --traces {' --traces '.join(paths)}"
+    estimated = estimate(traces.runs, speeds, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
+    named = {"scores": scores, "scores_of": scores_of, "from": start, "machine": machine, "size_ratio": size_ratio}
+    again = asking("estimate", renamed=renamed, onto=onto, traces=list(paths), **named)
     return Answered(f"advice-estimate-{onto}", estimate_figures(estimated), estimate_result(estimated, again))

@@ -125,11 +125,6 @@ def arrow_proposal(
     return by_source.mean(axis=0), np.sqrt(by_source.var(axis=0, ddof=1) + SOURCE_JITTER)
 
 
-def scaled_scores(scores: Floats) -> Floats:
-    """Scores of machine types, (n_types,) or (n_types, n_benchmarks): each column divided by its largest magnitude."""
-    return np.asarray(scores / np.abs(scores).max(axis=0))
-
-
 def weighted_acquisition(
     acquisition: Floats, utilisation_of: Mapping[str, float], scores_of: Mapping[str, Floats], n_profiled: int
 ) -> Floats:
@@ -137,10 +132,10 @@ def weighted_acquisition(
 
         a' = (a + 0.01) (1 + S / 6^max(1, n - 1)),   S = Σ_aspect u_aspect Σ_benchmark s_benchmark
 
-    acquisition: (n,). utilisation_of: 0 to 1 by aspect. scores_of: (n, n_benchmarks) by aspect, scaled_scores of the
-    machine of each candidate; published are 1 benchmark of memory and of processor, 2 of disk and of network.
-    n_profiled: runs so far; the weight all but vanishes from the fifth on. Raises BadInput where
-    an aspect has no scores."""
+    acquisition: (n,). utilisation_of: 0 to 1 by aspect. scores_of: (n, n_benchmarks) by aspect, of the machine of each
+    candidate, over the largest magnitude; published are 1 benchmark of memory and of processor, 2 of disk and of
+    network. n_profiled: runs so far; the weight all but vanishes from the fifth on. Raises BadInput where an aspect has
+    no scores."""
     missing = [aspect for aspect in utilisation_of if aspect not in scores_of]
     if missing:
         raise BadInput("weights of the acquisition", f"no scores of {', '.join(missing)}", "scores of each aspect used")
@@ -163,7 +158,7 @@ def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
 
     Every resource counts as fully used where tables of runs say nothing of that."""
     columns = {
-        aspect: dict(zip(by_type, scaled_scores(np.array(list(by_type.values()))), strict=True))
+        aspect: {kind: score / max(map(abs, by_type.values())) for kind, score in by_type.items()}
         for aspect, by_type in scores.items()
     }
 

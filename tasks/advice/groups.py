@@ -34,6 +34,7 @@ MAX_GROUPS, REDRAWS = 10, 199  # redraws of the noise behind a decision
 N_TRIAL_REDRAWS = 20  # a first look: far outside of these, more redraws would change nothing
 FAR_OUTSIDE, FAR_INSIDE = 8.0, 0.4  # deviations of the trial redraws; share of them that fall as far
 SMALLEST = 1e-12  # in place of a deviation of 0
+NAMES = "ABCDEFGHIJ"  # of groups, one for each that there can be
 LOW, MEDIUM, HIGH = 0, 1, 2
 LEVEL_NAMES = {LOW: "low", MEDIUM: "medium", HIGH: "high"}
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")  # RFC 1123, as Kubernetes wants it
@@ -154,12 +155,6 @@ class Grouping:
             "n_groups": len(self.groups),
             "cannot_be_told_apart": self.cannot_be_told_apart,
         } | asdict(self)
-
-
-def scores_of_nodes(ranking: pd.DataFrame) -> pd.DataFrame:
-    """The rows that group_machines takes, from the scores that `nodes` keeps (nodes.scores): without the one number."""
-    rows = ranking[ranking["aspect"] != ALL_ASPECTS].rename(columns={"node": "machine"})
-    return rows[["machine", "aspect", "score", "low", "high"]].reset_index(drop=True)
 
 
 def group_machines(scores: pd.DataFrame, params: MachineGroupParams | None = None) -> Grouping:
@@ -396,18 +391,12 @@ def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params
     groups = []
     for number, centre in enumerate(centres):
         members = tuple(np.array(table.machines)[place == number].tolist())
-        groups.append(MachineGroup(_name(number), members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
+        groups.append(MachineGroup(NAMES[number], members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
     shown = _smallest_shown(sorted_cut, variances, params) if sizes.max() > 1 else np.full_like(cut.noise, np.nan)
     hidden = {name: ratio for name, ratio in by_aspect(np.expm1(shown * cut.noise)).items() if np.isfinite(ratio)}
     noise = by_aspect(np.expm1(np.sqrt(variances.mean(axis=0)) * cut.noise))
     doubts = _doubts(table, sorted_cut, variances)
     return Grouping(tuple(groups), doubts, *split_p, noise, hidden, not table.has_intervals)
-
-
-def _name(number: int) -> str:
-    """A, B, …, Z, AA, AB, …"""
-    letters = 26
-    return (_name(number // letters - 1) if number >= letters else "") + chr(ord("A") + number % letters)
 
 
 def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...]:
@@ -432,7 +421,7 @@ def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...
         p /= p.sum()
         if 1 - p[group] > DOUBT:
             other = int(np.where(np.arange(cut.k) == group, -1, p).argmax())
-            doubts.append(Doubt(table.machines[i], _name(int(group)), _name(other), float(p[group])))
+            doubts.append(Doubt(table.machines[i], NAMES[group], NAMES[other], float(p[group])))
     return tuple(doubts)
 
 

@@ -59,15 +59,10 @@ class Configurations:
         """A configuration in words, such as 8 × m4.xlarge."""
         return f"{int(self.nodes[at])} × {self.machine_type[at]}"
 
-    def index(self, machine_type: str, nodes: int) -> int | None:
-        """The place of a configuration, None if it is not among these."""
-        at = [i for i, name in enumerate(self.machine_type) if name == machine_type and self.nodes[i] == nodes]
-        return at[0] if at else None
-
-    def places(self, others: "Configurations") -> list[int | None]:
-        """Where each of the others stands among these, None where it does not."""
-        at = {pair: i for i, pair in enumerate(zip(self.machine_type, self.nodes.tolist(), strict=True))}
-        return [at.get(pair) for pair in zip(others.machine_type, others.nodes.tolist(), strict=True)]
+    @cached_property
+    def places(self) -> dict[tuple[str, int], int]:
+        """The place of each, by machine type and nodes, in order."""
+        return {pair: i for i, pair in enumerate(zip(self.machine_type, self.nodes.tolist(), strict=True))}
 
     def subset(self, rows: Ints) -> "Configurations":
         """Some of them, in the order of rows."""

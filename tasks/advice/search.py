@@ -7,13 +7,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
-from tasks.advice.machines import Configurations, Floats, Ints, MachineType, MemoryNeed, configurations, promising
+from tasks.advice.machines import (
+    SECONDS_PER_HOUR,
+    Configurations,
+    Floats,
+    Ints,
+    MachineType,
+    MemoryNeed,
+    configurations,
+    promising,
+)
 from tasks.advice.params import SearchParams
 from tasks.advice.surrogate import (
     LEARNED,
@@ -234,7 +243,8 @@ class CandidateOutcomes:
 def as_multiples(candidates: Configurations, outcome: CandidateOutcomes, others: Configurations) -> Floats:
     """Costs of a job on other candidates, (n_others,), as multiples of its optimum; infinite where none completed."""
     log_cost = np.where(outcome.is_completed, outcome.log_cost, np.inf)
-    there = np.array([np.inf if at is None else log_cost[at] for at in candidates.places(others)])
+    at = candidates.places
+    there = np.array([log_cost[at[pair]] if pair in at else np.inf for pair in others.places])
     multiples: Floats = np.exp(there - log_cost.min())
     return multiples
 
@@ -306,8 +316,8 @@ def candidates_of(machines: Mapping[str, MachineType], runs: pd.DataFrame, param
 
 def runs_on(candidates: Configurations, runs: pd.DataFrame) -> TrialRuns:
     """The rows of a job as runs of candidates, repeats by their mean; a configuration that completed once can."""
-    places = [candidates.index(*pair) for pair in zip(runs["machine_type"], runs["nodes"].tolist(), strict=True)]
-    at = np.array(places, dtype=np.int64)
+    pairs = zip(runs["machine_type"], runs["nodes"].tolist(), strict=True)
+    at = np.array([candidates.places[pair] for pair in pairs], dtype=np.int64)
     rate = candidates.cost(np.ones(len(candidates)))
     frame = pd.DataFrame({"at": at, "cost": rate[at] * runs["runtime_s"].to_numpy(float), "ok": runs["completed"]})
     frame = frame[frame["ok"] | ~frame["at"].isin(frame["at"][frame["ok"]])]
@@ -366,7 +376,7 @@ def next_run(
     so_far = runs_on(candidates, job_runs)
     of_job = int.from_bytes(sha256(job.encode()).digest()[:4], "big")  # the same in every process
     proposal = propose(problem, so_far, np.random.default_rng([params.seed, of_job]))
-    tried = tuple(_tried(row, candidates, max_runtime_s) for row in job_runs.itertuples())
+    tried = tuple(_tried(row, machines, max_runtime_s) for row in job_runs.to_dict("records"))
     best = min((run for run in tried if run.is_valid), key=lambda run: run.cost, default=None)
     is_finished = proposal is None or not proposal.is_worthwhile
     candidate = None if proposal is None else proposal.candidate
@@ -389,13 +399,13 @@ def next_run(
     )
 
 
-def _tried(row: object, candidates: Configurations, max_runtime_s: float | None) -> TriedRun:
-    at = candidates.index(row.machine_type, int(row.nodes))  # type: ignore[attr-defined]
-    runtime_s, completed = float(row.runtime_s), bool(row.completed)  # type: ignore[attr-defined]
+def _tried(row: Mapping[Any, Any], machines: Mapping[str, MachineType], max_runtime_s: float | None) -> TriedRun:
+    kind, nodes, runtime_s, completed = (row[name] for name in ("machine_type", "nodes", "runtime_s", "completed"))
     is_valid = completed and (max_runtime_s is None or runtime_s <= max_runtime_s)
-    cost = float(candidates.cost(np.full(len(candidates), runtime_s))[at])
-    status = "too slow" if completed and not is_valid else "completed" if completed else "failed"
-    return TriedRun(row.machine_type, int(row.nodes), runtime_s, status, cost, is_valid)  # type: ignore[attr-defined]
+    cost = nodes * machines[kind].price_per_h * runtime_s / SECONDS_PER_HOUR
+    return TriedRun(
+        kind, nodes, runtime_s, "failed" if not completed else "completed" if is_valid else "too slow", cost, is_valid
+    )
 
 
 def _answer(candidates: Configurations, proposal: Proposal | None, best: TriedRun | None, is_finished: bool) -> str:

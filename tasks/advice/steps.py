@@ -12,21 +12,21 @@ import pandas as pd
 
 from tasks.advice.choice import choose_type
 from tasks.advice.estimate import estimate
-from tasks.advice.groups import group_machines, kubectl_script, scores_of_nodes
+from tasks.advice.groups import ALL_ASPECTS, group_machines, kubectl_script
 from tasks.advice.machines import MemoryNeed, memory_need, need_of_peaks, stated_need
 from tasks.advice.params import ChoiceParams, EstimateParams, MachineGroupParams, ReplayParams, SearchParams
 from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import ReplayedJob, figures_of, jobs_of, replay_all
 from tasks.advice.search import Status, add_run, job_of, next_run
-from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
+from tasks.advice.story import LateCheck, Story, choose_all, scores_of, story
 from tasks.advice.tables import (
-    SCORES,
+    PROFILE,
     one_machine,
+    read_columns,
     read_job_runs,
     read_machine_scores,
     read_machines,
     read_needs,
-    read_profile,
     read_resource_trace,
     read_runs,
     read_scores,
@@ -62,10 +62,9 @@ WITH final AS (
 SELECT * FROM final ORDER BY submitted_at, run_id, machine_type, stage, duration_s
 """
 NO_RUNS = pd.DataFrame(
-    {name: pd.Series(dtype=kind) for name, kind in {"job": "str", "machine_type": "str", "nodes": "int64"}.items()}
-    | {"runtime_s": pd.Series(dtype=float), "completed": pd.Series(dtype=bool)}
-    | {"application": pd.Series(dtype="str"), "family": pd.Series(dtype="str")}
-)
+    {"job": "", "machine_type": "", "nodes": 0, "runtime_s": 0.0, "completed": True, "application": "", "family": ""},
+    index=[0],
+).head(0)
 
 
 @dataclass(frozen=True)
@@ -98,11 +97,6 @@ def asking(*words: str, renamed: Mapping[str, str], **options: object) -> str:
     return shlex.join(command)
 
 
-def machines_path(machines: str | None, params: SearchParams) -> str:
-    """The table of machine types: the given one, or that of the settings."""
-    return machines if machines else str(ROOT / params.machines)
-
-
 def need_for(
     job: str,
     *,
@@ -127,7 +121,7 @@ def need_for(
     if profile:
         if not input_gb:
             raise BadSetting("--profile needs --input-gb; expected the size of the whole input, in GB")
-        rows = read_profile(profile, renamed or {})
+        rows = read_columns(profile, PROFILE, renamed or {})
         rows = rows[rows["job"] == job]
         sizes, peaks = rows["input_bytes"].to_numpy(float), rows["peak_bytes"].to_numpy(float)
         return memory_need(sizes, peaks, input_gb * BYTES_PER_GB)
@@ -160,7 +154,7 @@ def add_to_history(
     """Add a run to the history: machine type, nodes, runtime in seconds, and how it ended.
 
     Raises BadSetting for a machine type that is not described, or a job that has to be named, and as add_run."""
-    kinds = read_machines(machines_path(machines, params), renamed).types
+    kinds = read_machines(machines or str(ROOT / params.machines), renamed).types
     if run[0] not in kinds:
         raise BadSetting(f"machine type {run[0]!r}: not described; expected one of {', '.join(kinds)}")
     runs = read_runs(history, renamed) if Path(history).exists() else NO_RUNS
@@ -185,7 +179,7 @@ def search(
 
     runs = read_runs(history, renamed) if Path(history).exists() or "://" in history else NO_RUNS
     named = job_of(runs, job)
-    kinds = read_machines(machines_path(machines, params), renamed)
+    kinds = read_machines(machines or str(ROOT / params.machines), renamed)
     memory, dated = need_for(named, **need, renamed=renamed), kinds.priced_on
     proposal = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
     logger.info("%s after %d runs: %s", named, len(proposal.tried), proposal.answer)
@@ -211,10 +205,11 @@ def evaluate(
     out: a folder for the searches, from which a call that was interrupted goes on. Raises BadInput."""
     from tasks.report.advice import evaluation_result
 
-    kinds = read_machines(machines_path(machines, search), renamed)
+    described = machines or str(ROOT / search.machines)
+    kinds = read_machines(described, renamed)
     jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, renamed) if needs else {})
     settings = params.model_dump_json(exclude={"ray_address"}) + code_version()
-    files = [Path(file) for file in (runs, machines_path(machines, search), needs, scores) if file]
+    files = [Path(file) for file in (runs, described, needs, scores) if file]
     inputs = contents_hash(*files) + sha256(settings.encode()).hexdigest()
     parts = None if out is None else Path(out) / "searches" / sha256(inputs.encode()).hexdigest()[:12]
     table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs, renamed) if scores else None)
@@ -268,7 +263,8 @@ def groups(
     if scores is not None:
         rows = read_machine_scores(scores, aspects, renamed)
     else:
-        rows = scores_of_nodes(read_node_scores(warehouse, str(source)))
+        rows = read_node_scores(warehouse, str(source))
+        rows = rows[rows["aspect"] != ALL_ASPECTS]
         rows = rows[rows["aspect"].isin(aspects)] if aspects else rows
         if rows.empty:
             in_aspects = f" in {', '.join(aspects)}" if aspects else ""
@@ -328,10 +324,11 @@ def recorded_story(recording: str, params: ChoiceParams, job: str | None = None)
 
     folder = Path(recording)
     recorded = read_recording(folder)
-    history, scores = history_of(recorded.history), scores_of(recorded.executions)
+    history = recorded.history.rename(columns={"buffer_bytes": "memory_bytes"})  # what choose_type reads
+    scores = scores_of(recorded.executions)
     if job is not None and job not in recorded.multiples:
         raise NotFound(f"{folder}: no job {job!r}; expected one of {', '.join(recorded.multiples)}")
-    choices = choose_all(history, recorded.machines, scores, deadlines_of(history, recorded.multiples), params)
+    choices = choose_all(history, recorded.machines, scores, recorded.multiples, params)
     return story(choices, recorded.machines, scores, history, read_recorded(folder, "held_back"), job)
 
 
@@ -353,16 +350,8 @@ def record(params: RecordParams, folder: str) -> dict[str, Any]:
     from tasks.advice.record.campaign import record_advice
 
     progress = record_advice(params, Path(folder))
-    logger.info("%d of %d runs recorded, %d of them undisturbed", progress.done, progress.planned, progress.clean)
-    return {
-        "folder": folder,
-        "n_planned": progress.planned,
-        "n_done": progress.done,
-        "n_clean": progress.clean,
-        "n_executions": progress.executions,
-        "statuses": progress.statuses,
-        "unavailable": {name: list(faults) for name, faults in progress.unavailable.items()},
-    }
+    logger.info("%d of %d runs recorded, %d of them undisturbed", progress.n_done, progress.n_planned, progress.n_clean)
+    return {"folder": folder} | asdict(progress)
 
 
 def read_vertices(warehouse: Warehouse, source: str) -> tuple[pd.DataFrame, pd.Series]:
@@ -452,8 +441,7 @@ def estimate_traces(
     from tasks.report.advice import estimate_figures, estimate_result
 
     speeds = scores_for(scores, warehouse, scores_of, renamed)
-    columns = {ours: theirs for ours, theirs in renamed.items() if ours not in SCORES}
-    traces = read_traces(paths, columns, machine=machine)
+    traces = read_traces(paths, renamed, machine=machine)
     for reason, n in traces.n_left_out.items():
         logger.warning("left out %d tasks of the traces: %s", n, reason)
     estimated = estimate(traces.runs, speeds, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)

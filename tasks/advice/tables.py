@@ -21,7 +21,7 @@ from tasks.intake import aliases
 from tasks.intake.aliases import amounts, named, trimmed
 from tasks.intake.cells import flag_of
 from tasks.intake.files import number_of
-from tasks.intake.tables import WholeTable, choose_columns, whole_table
+from tasks.intake.tables import choose_columns, whole_table
 from tasks.jobs.columns import status_of
 from tasks.params import ReadLimits
 from tasks.quantities import FACTORS, Dimension, unit_in_name
@@ -230,15 +230,10 @@ def read_machines(path: str, renamed: Mapping[str, str]) -> Machines:
     return Machines(types, " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "")
 
 
-def read_profile(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
-    """Runs with down-sampled input: job, input_bytes, peak_bytes. Raises BadInput."""
-    return read_columns(path, PROFILE, renamed)
-
-
 def read_needs(path: str, renamed: Mapping[str, str]) -> dict[str, MemoryNeed]:
     """Memory needs by job: need_gb, 0 where more input needs no more, empty where it is not clear. Raises BadInput."""
     table = read_columns(path, NEEDS, renamed)
-    texts = table["need_gb"].map(lambda value: "" if value is None else str(value).strip())
+    texts = table["need_gb"]
     numbers = pd.to_numeric(texts, errors="coerce")
     if (bad := (texts != "") & ~(numbers >= 0)).any():
         problem = f"need_gb of {quoted(table['job'][bad].iloc[0])} is {quoted(texts[bad].iloc[0])}"
@@ -251,7 +246,7 @@ def read_scores(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
 
     A machine whose score is empty has none. Raises BadInput for a score that is no number, or not above 0."""
     scores = read_columns(path, SCORES, renamed)
-    texts = scores["score"].map(lambda value: "" if value is None else str(value).strip())
+    texts = scores["score"]
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)
     if (bad := (texts != "") & ~(numbers > 0)).any():
         at = int(np.flatnonzero(bad.to_numpy())[0])
@@ -295,14 +290,17 @@ def read_resource_trace(path: str) -> pd.DataFrame:
 
 
 TASK_COLUMNS = ["workflow", "task", "machine", "size", "runtime_s"]
-KNOWN = [*TASK_COLUMNS, "runtime_ms", "realtime", "status"]
-ANYWHERE = {*KNOWN, *RUNS, *JOB_RUNS, *MACHINES, *PROFILE, *NEEDS, *MACHINE_SCORES, *SCORES}
-LOTARU = {
-    "workflow": "Workflow", "task": "Task", "machine": "Machine", "size": "TaskInputSizeUncompressed",
-    "runtime_ms": "Realtime",
-}  # fmt: skip
-NEXTFLOW_TASKS = ("process", "name")  # without and with what a task worked on, in brackets behind it
-NEXTFLOW_SIZE = "rchar"
+TASKS = {  # also as Nextflow's traces and Lotaru's reports name them
+    "workflow": Field(str, is_needed=False),
+    "task": Field(str, ("process", "name")),  # without and with what a task worked on, in brackets behind it
+    "machine": Field(str, is_needed=False),
+    "size": Field(str, ("task_input_size_uncompressed", "rchar")),
+    "runtime_s": Field(str),
+    "runtime_ms": Field(str),
+    "realtime": Field(str),  # with a unit, or in ms
+    "status": Field(str, is_needed=False),
+}
+ANYWHERE = {*TASKS, *RUNS, *JOB_RUNS, *MACHINES, *PROFILE, *NEEDS, *MACHINE_SCORES, *SCORES}
 OF_WHAT = re.compile(r"\s*\([^()]*\)\s*$")  # NFCORE:FASTQC (sample1): the task is NFCORE:FASTQC
 FINISHED = {"completed", "cached", "complete", "ok", "success", "succeeded", "true", ""}  # cached: it ran once
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)i?B?", re.IGNORECASE)
@@ -374,9 +372,9 @@ def _why_none(is_finished: pd.Series, has_time: pd.Series) -> str:
 def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
     """Every row of a file: TASK_COLUMNS and status; NaN where a value is none."""
     table = whole_table(path, ReadLimits())
-    others = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
+    runtimes = ("runtime_s", "runtime_ms", "realtime")
     columns = choose_columns(
-        table, KNOWN, [("task",), ("runtime_s", "runtime_ms", "realtime"), ("size",)], {**others, **renamed}
+        table, list(TASKS), [("task",), runtimes, ("size",)], theirs_of(table.names, TASKS, renamed)
     )
     texts = {ours: pd.Series(column.to_pylist()).map(_text) for ours, column in columns.items()}
     n = len(texts["task"])
@@ -398,16 +396,6 @@ def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
             "status": texts["status"] if "status" in texts else pd.Series([""] * n),
         }
     )
-
-
-def _aliases(table: WholeTable) -> dict[str, str]:
-    """Our columns by theirs, for Lotaru's reports and Nextflow's traces."""
-    names = set(table.names)
-    if set(LOTARU.values()) <= names:
-        return dict(LOTARU)
-    task = next((name for name in NEXTFLOW_TASKS if name in names), "")
-    columns = {"task": task} if task else {}
-    return columns | ({"size": NEXTFLOW_SIZE} if NEXTFLOW_SIZE in names else {})
 
 
 def _runtimes(texts: Mapping[str, pd.Series]) -> pd.Series:

@@ -19,7 +19,6 @@ from tasks.advice.baselines import (
     likeliest_length,
     portfolio,
     ruya,
-    scaled_scores,
     unweighted,
     weighted_acquisition,
 )
@@ -139,10 +138,6 @@ def test_metrics_of_runs_that_did_not_happen_are_not_read_and_units_do_not_matte
 def test_one_run_makes_no_pair():
     with pytest.raises(BadInput, match="Arrow: 1 profiled run; expected at least 2"):
         proposal([3])
-
-
-def test_scores_are_divided_by_the_largest_magnitude_of_their_column():
-    assert scaled_scores(np.array([[1.0, -4.0], [2.0, 2.0]])).tolist() == [[0.5, -1.0], [1.0, 0.5]]
 
 
 @pytest.mark.parametrize(

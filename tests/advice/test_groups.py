@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.groups import group_machines, kubectl_script, quartile_levels, score_table, scores_of_nodes
+from tasks.advice.groups import group_machines, kubectl_script, quartile_levels, score_table
 from tasks.advice.params import MachineGroupParams
 from tasks.errors import BadInput
 
@@ -123,18 +123,6 @@ def test_two_machines_with_a_single_score_each_cannot_be_told_apart():
     grouping = group_machines(rows)
     assert grouping.is_noise_estimated
     assert len(grouping.groups) == 1
-
-
-def test_the_scores_of_nodes_come_with_their_intervals_and_without_the_one_number():
-    ranking = pd.DataFrame(
-        {
-            "aspect": ["all", "cpu", "all", "cpu"], "node": ["a", "a", "b", "b"], "score": [1.0, 1.0, 2.0, 2.0],
-            "low": [0.9, 0.99, 1.9, 1.99], "high": [1.1, 1.01, 2.1, 2.01], "rank": [2, 2, 1, 1],
-        }
-    )  # fmt: skip
-    rows = scores_of_nodes(ranking)
-    assert rows["aspect"].tolist() == ["cpu", "cpu"]
-    assert [group.machines for group in group_machines(rows).groups] == [("b",), ("a",)]
 
 
 def test_levels_are_those_of_the_quartiles():

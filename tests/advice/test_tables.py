@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from tasks.advice.tables import (
+    PROFILE,
     duration_s,
     one_machine,
+    read_columns,
     read_machine_scores,
     read_machines,
     read_needs,
-    read_profile,
     read_runs,
     read_scores,
     read_traces,
@@ -134,7 +135,7 @@ def test_needs_are_flat_unclear_or_gb(tmp_path: Path) -> None:
 
 
 def test_profiles_of_ruya_are_known_by_their_own_names(tmp_path: Path) -> None:
-    profile = read_profile(written(tmp_path, "job,dataset_size,max_memory_used\na,10,20\n"), {})
+    profile = read_columns(written(tmp_path, "job,dataset_size,max_memory_used\na,10,20\n"), PROFILE, {})
     assert profile.to_numpy().tolist() == [["a", 10.0, 20.0]]
 
 

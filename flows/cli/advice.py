@@ -1,6 +1,6 @@
 """`whorl advice`: which machines and cluster sizes should I use?"""
 
-import re
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -319,11 +319,11 @@ def parse_configuration(text: str) -> tuple[str, int]:
 
 def seconds(option: str, text: str | None) -> float:
     """A time from 90s, 30min or 1.5h; a bare number is seconds. Raises BadParameter."""
-    from tasks.quantities import factor_of
+    from tasks.intake.aliases import duration_s
+    from tasks.intake.files import number_of
 
-    matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text or "")
-    factor = factor_of({"": "s", "m": "min"}.get(matched[2], matched[2]), "s") if matched else None
-    if matched is None or factor is None or float(matched[1]) <= 0:
+    value = number_of(text) if number_of(text) is not None else duration_s(text or "")
+    if value is None or not 0 < value < math.inf:
         named = option if text is None else f"{option} {text!r}"
         raise typer.BadParameter(f"{named}: expected a time above 0, such as 90s, 30min or 1.5h")
-    return float(matched[1]) * factor
+    return value

@@ -20,7 +20,6 @@ from scipy.special import ndtr
 from tasks.advice.machines import Configurations, Floats, Ints
 from tasks.advice.search import Method, Problem, at_random
 from tasks.advice.surrogate import SurrogateParams, TrialRuns, expected_improvement
-from tasks.errors import BadInput
 
 N_STARTS = 3
 JITTER = 1e-5  # variance of observations of unit variance, as in Ruya's code
@@ -100,14 +99,12 @@ def arrow_proposal(
     """Log cost of each candidate as trees on pairs of profiled runs see it: (n,) mean and standard deviation.
 
     configurations: (n, d). metrics: (n, m), read at the profiled rows alone; m may be 0. log_cost: (k,) of the
-    profiled. profiled: (k,) rows of the candidates that have run. n_trees: fewer are faster and a little noisier.
-    The estimate is the mean over the k sources, the variance their sample variance plus a jitter: the diagonal of the
-    published covariance, which is all that expected improvement of one candidate needs. Raises BadInput for k < 2."""
+    profiled. profiled: (k,) rows of the candidates that have run, two at least. n_trees: fewer are faster and a little
+    noisier. The estimate is the mean over the k sources, the variance their sample variance plus a jitter: the diagonal
+    of the published covariance, which is all that expected improvement of one candidate needs."""
     from sklearn.tree import ExtraTreeRegressor  # type: ignore[import-untyped, unused-ignore]
 
     k = len(profiled)
-    if k < FEWEST_PROFILED:
-        raise BadInput("Arrow", f"{k} profiled run", f"at least {FEWEST_PROFILED}", "run two configurations first")
     seen = metrics[profiled]
     low, high = seen.min(axis=0, initial=np.inf), seen.max(axis=0, initial=-np.inf)
     from_0_to_1 = (seen - low) / np.where(high > low, high - low, 1.0)  # 0 where it does not vary
@@ -134,11 +131,7 @@ def weighted_acquisition(
 
     acquisition: (n,). utilisation_of: 0 to 1 by aspect. scores_of: (n, n_benchmarks) by aspect, of the machine of each
     candidate, over the largest magnitude; published are 1 benchmark of memory and of processor, 2 of disk and of
-    network. n_profiled: runs so far; the weight all but vanishes from the fifth on. Raises BadInput where an aspect has
-    no scores."""
-    missing = [aspect for aspect in utilisation_of if aspect not in scores_of]
-    if missing:
-        raise BadInput("weights of the acquisition", f"no scores of {', '.join(missing)}", "scores of each aspect used")
+    network. n_profiled: runs so far; the weight all but vanishes from the fifth on."""
     score = np.zeros(len(acquisition))
     for aspect, used in utilisation_of.items():
         score += used * scores_of[aspect].sum(axis=1)

@@ -108,11 +108,9 @@ def backtest(sizes: Floats, runtimes_s: Floats, power: float) -> float:
 def extrapolate(sizes: Floats, runtimes_s: Floats, size: float) -> Extrapolation:
     """The runtime of a task at a size on the machine on which it ran, with its spread.
 
-    sizes, runtimes_s: (n,) > 0, of any order. The shape with the smaller error on the largest runs, the line where
-    none can be told; the median where sizes do not differ, or where the shape falls to 0 or less at that size.
-    Raises ValueError for fewer than two runs."""
-    if len(sizes) < LEAST_RUNS:
-        raise ValueError(f"{len(sizes)} runs; at least {LEAST_RUNS} are needed")
+    sizes, runtimes_s: (n,) > 0, two at least, of any order. The shape with the smaller error on the largest runs, the
+    line where none can be told; the median where sizes do not differ, or where the shape falls to 0 or less at that
+    size."""
     order = np.argsort(sizes, kind="stable")
     x, y = sizes[order], runtimes_s[order]
     level = Extrapolation(float(np.median(y)), float(np.std(np.log(y), ddof=1)), MEDIAN, len(x))

@@ -210,9 +210,6 @@ def score_table(scores: pd.DataFrame) -> ScoreTable:
 def _checked(scores: pd.DataFrame) -> pd.DataFrame:
     """machine, aspect, score, low, high as text and numbers."""
     rows = scores.rename(columns={"node": "machine"}) if "machine" not in scores else scores
-    if missing := [name for name in ("machine", "aspect", "score") if name not in rows]:
-        problem = f"no column {quoted(missing)}"
-        raise BadInput("scores", problem, "columns machine, aspect and score", "name them with --map")
     rows = rows.reindex(columns=["machine", "aspect", "score", "low", "high"])
     rows = rows.assign(machine=rows["machine"].astype(str), aspect=rows["aspect"].astype(str))
     for name in ("score", "low", "high"):
@@ -392,8 +389,7 @@ def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params
     for number, centre in enumerate(centres):
         members = tuple(np.array(table.machines)[place == number].tolist())
         groups.append(MachineGroup(NAMES[number], members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
-    shown = _smallest_shown(sorted_cut, variances, params) if sizes.max() > 1 else np.full_like(cut.noise, np.nan)
-    hidden = {name: ratio for name, ratio in by_aspect(np.expm1(shown * cut.noise)).items() if np.isfinite(ratio)}
+    hidden = by_aspect(np.expm1(_smallest_shown(sorted_cut, variances, params) * cut.noise)) if sizes.max() > 1 else {}
     noise = by_aspect(np.expm1(np.sqrt(variances.mean(axis=0)) * cut.noise))
     doubts = _doubts(table, sorted_cut, variances)
     return Grouping(tuple(groups), doubts, *split_p, noise, hidden, not table.has_intervals)
@@ -425,8 +421,8 @@ def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...
     return tuple(doubts)
 
 
-def _smallest_shown(cut: _Cut, variances: Floats, params: MachineGroupParams) -> Floats:
-    """Difference of two halves of the largest group that noise would rarely give: (d,), in units of the cut's noise.
+def _smallest_shown(cut: _Cut, variances: Floats, params: MachineGroupParams) -> float:
+    """Difference of two halves of the largest group that noise would rarely give, in units of the cut's noise.
 
     Halves of n machines that differ by δ add n δ² / 4 to the sum of squares."""
     rng = np.random.default_rng(params.seed)
@@ -434,7 +430,7 @@ def _smallest_shown(cut: _Cut, variances: Floats, params: MachineGroupParams) ->
     deviation = np.sqrt(variances.mean(axis=0))
     drawn = [linkage(deviation * rng.standard_normal((size, len(deviation))), "ward") for _ in range(REDRAWS)]
     needed = np.quantile([tree[-1, 2] ** 2 / 2 for tree in drawn], params.confidence)
-    return np.full(len(deviation), 2 * np.sqrt(needed / size))
+    return float(2 * np.sqrt(needed / size))
 
 
 def quartile_levels(values: Sequence[float] | Floats) -> Ints:

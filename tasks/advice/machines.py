@@ -135,9 +135,7 @@ def memory_need(input_bytes: Floats, peak_bytes: Floats, full_input_bytes: float
 
 
 def need_of_peaks(peak_bytes: Floats) -> MemoryNeed:
-    """The need from peaks of whole runs, (n,) over all their processes: the largest of them."""
-    if not len(peak_bytes):
-        raise BadInput("memory profile", "no recorded peak", "at least one run with a peak of memory", "--memory-gb")
+    """The need from peaks of whole runs, (n,) > 0 runs, over all their processes: the largest of them."""
     need_gb = float(peak_bytes.max()) / BYTES_PER_GB
     return MemoryNeed("linear", need_gb, f"{number(need_gb)} GB: the highest of {len(peak_bytes)} recorded peaks")
 

@@ -19,16 +19,7 @@ import pandas as pd
 from tasks.advice.baselines import VCPU_ONLY, arrow, by_scores, cherrypick, cherrypick_with, portfolio, ruya, unweighted
 from tasks.advice.machines import Configurations, Floats, MachineType, MemoryNeed, configurations
 from tasks.advice.params import ReplayParams
-from tasks.advice.search import (
-    CandidateOutcomes,
-    Method,
-    Problem,
-    as_multiples,
-    at_random,
-    by_improvement,
-    portfolio_order,
-    search,
-)
+from tasks.advice.search import CandidateOutcomes, Method, Problem, at_random, by_improvement, portfolio_order, search
 from tasks.advice.surrogate import FIXED, LEARNED, Bools, SurrogateParams, TrialRuns, learned
 from tasks.errors import BadInput, report_progress
 from tasks.storage import whole
@@ -131,9 +122,15 @@ class LearnableRuns:
         return replace(candidates, vcpu=candidates.vcpu * np.exp(speeds - np.median(speeds)))
 
     def other_costs(self, job: ReplayedJob) -> tuple[Floats, ...]:
-        """Costs of jobs of other applications on the job's candidates, as multiples of their optimum."""
-        others = [other for other in self.jobs if other.application != job.application]
-        return tuple(as_multiples(other.candidates, other.outcome, job.candidates) for other in others)
+        """Costs of jobs of other applications on the job's candidates, as multiples of their optimum; infinite where
+        they did not complete."""
+        costs = []
+        for other in self.jobs:
+            if other.application != job.application:
+                log_cost, at = np.where(other.is_completed, other.outcome.log_cost, np.inf), other.candidates.places
+                there = np.array([log_cost[at[pair]] if pair in at else np.inf for pair in job.candidates.places])
+                costs.append(np.exp(there - log_cost.min()))
+        return tuple(costs)
 
     def other_inputs(self, job: ReplayedJob) -> tuple[TrialRuns, ...]:
         """Runs of the same application and framework with other inputs, on the job's candidates."""

@@ -173,7 +173,7 @@ def _worth(problem: Problem, runs: TrialRuns) -> Floats:
     best = problem.best(runs)
     if best is None:  # nothing has met the deadline yet: what is sure to, and cheap, is worth most
         best = float(np.quantile(belief.mean, 0.5))
-    worth = expected_improvement(belief.mean, belief.deviation, best)
+    worth = expected_improvement(belief.mean, np.sqrt(belief.variance), best)
     if not runs.is_completed.all():  # while nothing fails, fear of failing costs more than it saves
         worth = worth * problem.chance_completed(runs)
     return worth * problem.chance_in_time(belief)
@@ -238,15 +238,6 @@ class CandidateOutcomes:
         """The runs of some candidates, in their order."""
         at = np.array(candidates, dtype=np.int64)
         return TrialRuns(at, self.log_cost[at], self.is_completed[at])
-
-
-def as_multiples(candidates: Configurations, outcome: CandidateOutcomes, others: Configurations) -> Floats:
-    """Costs of a job on other candidates, (n_others,), as multiples of its optimum; infinite where none completed."""
-    log_cost = np.where(outcome.is_completed, outcome.log_cost, np.inf)
-    at = candidates.places
-    there = np.array([log_cost[at[pair]] if pair in at else np.inf for pair in others.places])
-    multiples: Floats = np.exp(there - log_cost.min())
-    return multiples
 
 
 def search(problem: Problem, outcome: CandidateOutcomes, n_runs: int, method: Method, rng: Generator) -> Ints:

@@ -61,6 +61,11 @@ WITH final AS (
 )
 SELECT * FROM final ORDER BY submitted_at, run_id, machine_type, stage, duration_s
 """
+PEAKS = """
+SELECT peak_memory_bytes FROM jobs.runs
+WHERE source = ? AND (group_key = ? OR name = ?) AND status = 'completed' AND peak_memory_bytes > 0
+ORDER BY run_id
+"""
 NO_RUNS = pd.DataFrame(
     {"job": "", "machine_type": "", "nodes": 0, "runtime_s": 0.0, "completed": True, "application": "", "family": ""},
     index=[0],
@@ -110,7 +115,8 @@ def need_for(
     """A job's need of memory from what a user knows, None if that is nothing.
 
     memory_gb: it is known; profile: a table of runs with smaller inputs, input_gb: that of the whole run; recorded: a
-    source of job runs with peaks in the warehouse. Raises BadSetting for more than one, NotFound, BadInput."""
+    source of job runs with peaks in the warehouse. Raises BadSetting for more than one, NotFound, NoWarehouse,
+    BadInput."""
     given = [
         name for name, value in (("--memory-gb", memory_gb), ("--profile", profile), ("--peaks-of", recorded)) if value
     ]
@@ -126,21 +132,12 @@ def need_for(
         sizes, peaks = rows["input_bytes"].to_numpy(float), rows["peak_bytes"].to_numpy(float)
         return memory_need(sizes, peaks, input_gb * BYTES_PER_GB)
     if recorded and warehouse is not None:
-        return need_of_peaks(recorded_peaks(warehouse, recorded, job).to_numpy(float))
+        with reading(warehouse) as connection:
+            recorded_peaks = connection.execute(PEAKS, [recorded, job, job]).df()["peak_memory_bytes"]
+        if recorded_peaks.empty:
+            raise NotFound(f"no peak of memory of job {job!r} in source {recorded!r}; expected its name or group key")
+        return need_of_peaks(recorded_peaks.to_numpy(float))
     return None
-
-
-def recorded_peaks(warehouse: Warehouse, source: str, job: str) -> pd.Series:
-    """Peaks of memory of a recurring job's completed runs in the warehouse, in bytes. Raises NotFound, NoWarehouse."""
-    query = """
-        SELECT peak_memory_bytes FROM jobs.runs
-        WHERE source = ? AND (group_key = ? OR name = ?) AND status = 'completed' AND peak_memory_bytes > 0
-        ORDER BY run_id"""
-    with reading(warehouse) as connection:
-        peaks = connection.execute(query, [source, job, job]).df()["peak_memory_bytes"]
-    if peaks.empty:
-        raise NotFound(f"no peak of memory of job {job!r} in source {source!r}; expected its name or group key")
-    return peaks
 
 
 def add_to_history(

@@ -6,7 +6,7 @@ story(choices, machines, scores, history, held_back)            beside plain rul
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -251,28 +251,34 @@ def check_late(choices: Sequence[Choice], truth: pd.DataFrame, types: Mapping[st
 
 
 @dataclass(frozen=True)
-class Story:
-    """What is told at the end. answer, sureness, reason, next_run: sentences on one job; types: its types; jobs: every
-    job's choice beside the best; rules: compare; chosen, everywhere: late shares pooled; runtimes: by type, error of
-    the median and coverage; calibration: chances that were said beside what was. All but the sentences and types are
-    None without held-back runs."""
+class TypeAnswer:
+    """The answer for one job in sentences, with the table of its types."""
 
     answer: str
     sureness: str
     reason: str
     next_run: str
     types: pd.DataFrame
-    jobs: pd.DataFrame | None = None
-    rules: pd.DataFrame | None = None
-    chosen: LateCheck | None = None
-    everywhere: LateCheck | None = None
-    runtimes: pd.DataFrame | None = None
-    calibration: pd.DataFrame | None = None
 
 
-def story_of(choice: Choice) -> Story:
+@dataclass(frozen=True)
+class Story(TypeAnswer):
+    """What is told at the end: the answer for one job; jobs: every job's choice beside the best; rules: compare;
+    chosen, everywhere: late shares pooled; runtimes: by type, error of the median and coverage; calibration: chances
+    that were said beside what was."""
+
+    jobs: pd.DataFrame
+    rules: pd.DataFrame
+    chosen: LateCheck
+    everywhere: LateCheck
+    runtimes: pd.DataFrame
+    calibration: pd.DataFrame
+
+
+def story_of(choice: Choice) -> TypeAnswer:
     """One job's answer in sentences, with the table of types."""
-    return Story(answer_of(choice), sureness_of(choice), reason_of(choice), next_run_of(choice), types_table(choice))
+    sentences = (answer_of(choice), sureness_of(choice), reason_of(choice), next_run_of(choice))
+    return TypeAnswer(*sentences, types_table(choice))
 
 
 def story(
@@ -291,8 +297,8 @@ def story(
     rules = {OURS: ours} | rule_choices(history, machines, scores, deadlines, late_share)
     moving = next((choice for choice in choices if choice.machine_type != choice.source), choices[0])
     answer = story_of(next((choice for choice in choices if choice.job == about), moving))
-    return replace(
-        answer,
+    return Story(
+        **vars(answer),
         jobs=jobs_table(choices, truth),
         rules=compare(rules, truth, late_share),
         chosen=check_late(choices, truth, {job: [kind] for job, kind in ours.items()}),

@@ -57,11 +57,6 @@ class TrialRuns:
     log_cost: Floats
     is_completed: Bools
 
-    @property
-    def best(self) -> float | None:
-        """The least log cost of a completed run."""
-        return float(self.log_cost[self.is_completed].min()) if self.is_completed.any() else None
-
 
 @dataclass(frozen=True)
 class Posterior:
@@ -70,11 +65,6 @@ class Posterior:
     mean: Floats
     variance: Floats
     covariance: Floats = field(repr=False)
-
-    @property
-    def deviation(self) -> Floats:
-        """Standard deviations, (n,)."""
-        return np.sqrt(self.variance)
 
 
 @dataclass(frozen=True)

@@ -351,7 +351,11 @@ def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: st
         reasons["no size above 0"] += int((is_finished & has_time & ~has_size).sum())
         kept = rows[is_finished & has_time & has_size]
         if kept.empty:
-            problem = _why_none(is_finished, has_time)
+            problem = f"none of its {int((is_finished & has_time).sum())} finished tasks says a size above 0"
+            if not (is_finished & has_time).any():
+                problem = f"each of its {int(is_finished.sum())} finished tasks took 0 s, or says no time"
+            if not is_finished.any():
+                problem = f"none of its {len(is_finished)} tasks has finished"
             raise BadInput(
                 path, problem, "finished tasks with a runtime and a size above 0", "name another column with --map"
             )
@@ -359,14 +363,6 @@ def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: st
     if not parts:
         raise BadInput("traces", "no file is named", "at least one trace", "name it with --traces")
     return Traces(pd.concat(parts, ignore_index=True), {name: n for name, n in reasons.items() if n})
-
-
-def _why_none(is_finished: pd.Series, has_time: pd.Series) -> str:
-    if not is_finished.any():
-        return f"none of its {len(is_finished)} tasks has finished"
-    if not (is_finished & has_time).any():
-        return f"each of its {int(is_finished.sum())} finished tasks took 0 s, or says no time"
-    return f"none of its {int((is_finished & has_time).sum())} finished tasks says a size above 0"
 
 
 def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:

@@ -141,11 +141,6 @@ def test_two_runs_make_a_line_whose_spread_is_what_the_shapes_disagree_by() -> N
     assert told.spread > np.log(160 / 100)  # the square root says -20 + 30·4 = 100
 
 
-def test_one_run_says_nothing_of_other_sizes() -> None:
-    with pytest.raises(ValueError, match="at least 2"):
-        extrapolate(np.array([1.0]), np.array([1.0]), 2.0)
-
-
 # ---- properties
 
 

@@ -182,7 +182,6 @@ def test_a_name_that_no_node_can_have_is_refused_by_the_script_alone():
             lambda rows: rows.assign(low=rows.score * 2, high=rows.score * 3),
             "a finite score above 0 inside its interval",
         ),
-        (lambda rows: rows.drop(columns="aspect"), "no column 'aspect'"),
     ],
 )
 def test_scores_that_cannot_be_used_are_refused_in_one_line(change, message):

@@ -90,8 +90,7 @@ def test_failed_runs_alone_leave_a_belief(clusters: Configurations) -> None:
 
 
 def test_expected_improvement_by_hand() -> None:
-    belief = Posterior(np.array([1.0, 0.0, 9.0]), np.array([1.0, 1e-12, 1.0]), np.zeros((3, 3)))
-    worth = expected_improvement(belief.mean, belief.deviation, 1.0)
+    worth = expected_improvement(np.array([1.0, 0.0, 9.0]), np.array([1.0, 1e-6, 1.0]), 1.0)
     assert worth[0] == pytest.approx(norm.pdf(0))  # as good as the best, uncertain by 1
     assert worth[1] == pytest.approx(1.0)  # cheaper by 1 for sure
     assert worth[2] == pytest.approx(0, abs=1e-10)

@@ -438,10 +438,8 @@ def estimate_traces(
     from tasks.report.advice import estimate_figures, estimate_result
 
     speeds = scores_for(scores, warehouse, scores_of, renamed)
-    traces = read_traces(paths, renamed, machine=machine)
-    for reason, n in traces.n_left_out.items():
-        logger.warning("left out %d tasks of the traces: %s", n, reason)
-    estimated = estimate(traces.runs, speeds, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
+    runs = read_traces(paths, renamed, machine=machine)
+    estimated = estimate(runs, speeds, one_machine(runs, start), onto, params, size_ratio=size_ratio)
     named = {"scores": scores, "scores_of": scores_of, "from": start, "machine": machine, "size_ratio": size_ratio}
     again = asking("estimate", renamed=renamed, onto=onto, traces=list(paths), **named)
     return Answered(f"advice-estimate-{onto}", estimate_figures(estimated), estimate_result(estimated, again))

@@ -5,6 +5,7 @@ row a task that ran, are Nextflow's trace.txt, Lotaru's execution reports, or a 
 not say on which machine a task ran: the folder that it lies in, or --machine, does. Its sizes are what a task read
 (rchar), unless another column is named with --map size=THEIRS."""
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tasks.jobs.columns import status_of
 from tasks.params import ReadLimits
 from tasks.quantities import FACTORS, Dimension, unit_in_name
 
+logger = logging.getLogger(__name__)
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
 
 
@@ -309,16 +311,6 @@ STEP_BYTES = 1024  # Nextflow's KB
 MS = 1e-3
 
 
-@dataclass(frozen=True)
-class Traces:
-    """runs: workflow, task, machine, size (> 0, bytes as a rule), runtime_s (> 0), of finished tasks.
-
-    n_left_out: rows that are none, by reason in words."""
-
-    runs: pd.DataFrame
-    n_left_out: Mapping[str, int]
-
-
 def duration_s(text: str) -> float:
     """Seconds of a duration as Nextflow writes it: `1m 2s`, `350ms`, `1h 3m`; a bare number is milliseconds (raw).
 
@@ -335,12 +327,12 @@ def size_bytes(text: str) -> float:
     return float(match[1]) * float(STEP_BYTES ** POWERS[match[2].upper()]) if match else float("nan")
 
 
-def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: str = "") -> Traces:
-    """All finished tasks of some traces.
+def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: str = "") -> pd.DataFrame:
+    """All finished tasks of some traces: workflow, task, machine, size (> 0, bytes as a rule), runtime_s (> 0).
 
-    renamed: ours to theirs. machine: for files that have no column of it; else the name of the folder that a file lies
-    in. Raises BadInput for a file without tasks, runtimes or sizes, and for finished
-    tasks that took no time or read nothing throughout."""
+    Rows that are none are logged by reason. renamed: ours to theirs. machine: for files that have no column of it; else
+    the name of the folder that a file lies in. Raises BadInput for a file without tasks, runtimes or sizes, and for
+    finished tasks that took no time or read nothing throughout."""
     parts, reasons = [], {"not finished": 0, "no runtime above 0": 0, "no size above 0": 0}
     for path in paths:
         rows = _rows(path, renamed, machine)
@@ -362,7 +354,10 @@ def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: st
         parts.append(kept[TASK_COLUMNS])
     if not parts:
         raise BadInput("traces", "no file is named", "at least one trace", "name it with --traces")
-    return Traces(pd.concat(parts, ignore_index=True), {name: n for name, n in reasons.items() if n})
+    for reason, n in reasons.items():
+        if n:
+            logger.warning("left out %d tasks of the traces: %s", n, reason)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:

@@ -206,44 +206,44 @@ def test_sizes_are_read_as_nextflow_writes_them(text: str, expected: float) -> N
     assert math.isnan(size_bytes("-"))
 
 
-def test_a_trace_of_nextflow_has_tasks_without_what_they_worked_on(trace) -> None:
+def test_a_trace_of_nextflow_has_tasks_without_what_they_worked_on(trace, caplog) -> None:
     told = read_traces([trace(NEXTFLOW)], {})
-    assert told.runs.to_numpy().tolist() == [
+    assert told.to_numpy().tolist() == [
         ["trace", "NFCORE:FASTQC", "local", 1024.0, 62.0],
         ["trace", "NFCORE:FASTQC", "local", 1.5 * 2**30, pytest.approx(0.35)],
     ]
-    assert told.n_left_out == {"not finished": 1, "no runtime above 0": 1, "no size above 0": 1}
+    reasons = ("not finished", "no runtime above 0", "no size above 0")
+    assert caplog.messages == [f"left out 1 tasks of the traces: {reason}" for reason in reasons]
 
 
 def test_the_machine_can_be_named(trace) -> None:
     told = read_traces([trace(NEXTFLOW)], {}, machine="laptop")
-    assert set(told.runs["machine"]) == {"laptop"}
+    assert set(told["machine"]) == {"laptop"}
 
 
 def test_the_size_can_be_another_column(trace) -> None:
     told = read_traces([trace(NEXTFLOW)], {"size": "peak_rss"})
-    assert told.runs["size"].tolist() == [pytest.approx(1.2 * 2**30)] * 3
+    assert told["size"].tolist() == [pytest.approx(1.2 * 2**30)] * 3
 
 
 def test_a_report_of_lotaru_is_known_by_itself(trace) -> None:
     told = read_traces([trace(LOTARU, "somewhere", "report.csv")], {})
-    assert told.runs.to_numpy().tolist() == [
+    assert told.to_numpy().tolist() == [
         ["chipseq", "FASTQC", "n2", 2000.0, 8.009],
         ["chipseq", "FASTQC", "n2", 4000.0, 16.0],
     ]
-    assert told.n_left_out == {}
 
 
 def test_a_table_of_ones_own_is_read_by_names(trace) -> None:
     text = "step,host,gb,secs\na,m1,2,10\nb,m2,3,20\n"
     renamed = {"task": "step", "machine": "host", "size": "gb", "runtime_s": "secs"}
     told = read_traces([trace(text, name="mine.csv")], renamed)
-    assert told.runs.to_numpy().tolist() == [["mine", "a", "m1", 2.0, 10.0], ["mine", "b", "m2", 3.0, 20.0]]
+    assert told.to_numpy().tolist() == [["mine", "a", "m1", 2.0, 10.0], ["mine", "b", "m2", 3.0, 20.0]]
 
 
 def test_several_traces_are_put_together(trace) -> None:
     paths = [trace(NEXTFLOW, "one"), trace(LOTARU, "two", "report.csv")]
-    assert read_traces(paths, {}).runs["machine"].tolist() == ["one", "one", "n2", "n2"]
+    assert read_traces(paths, {})["machine"].tolist() == ["one", "one", "n2", "n2"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from flows.cli.output import say, show_described
 
 if TYPE_CHECKING:
     from tasks.advice.steps import Answered
-    from tasks.report.result import Result
 
 EXAMPLE = "job=workload"
 
@@ -284,11 +283,7 @@ def print_answer(call: Invocation, answer: "Answered", out: Path | None) -> Outp
     if out is not None:
         call.note(f"page: {answer.page(out.absolute())['report']}")
     yield answer.figures
-    show_result(answer.result)
-
-
-def show_result(result: "Result") -> None:
-    """Print a result: the answer, how sure, why, then its tables."""
+    result = answer.result
     say(result.answer, *([result.certainty] if result.certainty else []), *(f"- {reason}" for reason in result.reasons))
     for table in result.tables:
         if table.rows:

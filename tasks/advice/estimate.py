@@ -181,22 +181,14 @@ def estimate(
     spreads = _calibrated(runs, source, target, ratio, params.confidence)
     factor = np.exp(spreads.task * tasks["spread"])
     tasks = tasks.assign(low_s=tasks["runtime_s"] / factor, high_s=tasks["runtime_s"] * factor)
-    return Estimate(source, target, ratio, params.aspect, spreads, tasks, _workflows(tasks, spreads))
-
-
-def _workflows(tasks: pd.DataFrame, known: EstimateSpread) -> pd.DataFrame:
-    """All tasks of a workflow one after the other, with an interval."""
-    rows = []
-    for workflow, workflow_tasks in tasks.groupby("workflow"):
-        total = float(workflow_tasks["runtime_s"].sum())
-        factor = float(np.exp(known.workflow * mean_spread(workflow_tasks["runtime_s"], workflow_tasks["spread"])))
-        rows.append((workflow, total, total / factor, total * factor, len(workflow_tasks)))
-    return pd.DataFrame(rows, columns=["workflow", "runtime_s", "low_s", "high_s", "n_tasks"])
-
-
-def mean_spread(runtimes_s: pd.Series, spreads: pd.Series) -> float:
-    """The spread of a sum whose parts err alike: the mean of theirs, weighted by their runtimes."""
-    return float((runtimes_s * spreads).sum() / runtimes_s.sum())
+    workflows = workflow_errors(tasks.assign(case="", truth_s=np.nan))
+    factor = np.exp(spreads.workflow * workflows["spread"])
+    workflows = workflows.assign(
+        low_s=workflows["runtime_s"] / factor,
+        high_s=workflows["runtime_s"] * factor,
+        n_tasks=tasks.groupby("workflow").size().to_numpy(),
+    )[["workflow", "runtime_s", "low_s", "high_s", "n_tasks"]]
+    return Estimate(source, target, ratio, params.aspect, spreads, tasks, workflows)
 
 
 # ---- calibration

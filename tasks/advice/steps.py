@@ -331,13 +331,11 @@ def recorded_story(recording: str, params: ChoiceParams, job: str | None = None)
 
 def story_figures(summary: Story) -> dict[str, Any]:
     """What a recording says, as plain JSON has it."""
-    return {key: _plain(value) for key, value in vars(summary).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, pd.DataFrame):
-        return value.to_dict("records")
-    return vars(value) | {"is_inside": value.is_inside} if isinstance(value, LateCheck) else value
+    frames = {key: of.to_dict("records") for key, of in vars(summary).items() if isinstance(of, pd.DataFrame)}
+    checks = {
+        key: vars(of) | {"is_inside": of.is_inside} for key, of in vars(summary).items() if isinstance(of, LateCheck)
+    }
+    return {**vars(summary), **frames, **checks}
 
 
 def record(params: RecordParams, folder: str) -> dict[str, Any]:

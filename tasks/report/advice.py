@@ -24,11 +24,6 @@ MOST_STEPS = 300  # of a distribution in a figure
 RATIO = "{:.3f}".format
 
 
-def ratio_text(value: float | None) -> str:
-    """A multiple of the optimum with three decimals."""
-    return "–" if value is None or value != value else RATIO(value)
-
-
 def next_run_result(proposal: SearchProposal, again: str) -> Result:
     """What to run next, with the runs so far."""
     tried = table(
@@ -79,7 +74,8 @@ def _row(figures: Mapping[str, Any], prefix: str, method: str) -> dict[str, Any]
         low, high = row["minus_ours.6.low"], row["minus_ours.6.high"]
         row["against"] = f"{row['minus_ours.6']:+.3f} ({low:+.3f} to {high:+.3f})"
     for n in CHECKPOINTS:
-        row[f"after.{n}"] = f"{ratio_text(row.get(f'mean.{n}'))}, {ratio_text(row.get(f'median.{n}'))}"
+        ratios = (row.get(f"mean.{n}"), row.get(f"median.{n}"))
+        row[f"after.{n}"] = ", ".join("–" if ratio is None else RATIO(ratio) for ratio in ratios)
     return {**row, "words": WORDS[method]}
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.special import softmax
 from scipy.stats import norm
 
 from tasks.advice.machines import Floats, Ints
@@ -404,19 +405,16 @@ def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...
     sizes, sums = np.bincount(cut.groups), np.stack([cut.points[cut.groups == g].sum(axis=0) for g in range(cut.k)])
     doubts = []
     for i in range(n):
-        group = cut.groups[i]
-        rest = sizes - (np.arange(cut.k) == group)  # machines of each group but this one
-        centres = (sums - np.where(np.arange(cut.k) == group, 1, 0)[:, None] * cut.points[i]) / np.maximum(rest, 1)[
-            :, None
-        ]
-        spread = variances[i] * (1 + 1 / np.maximum(rest, 1))[:, None]  # (k, d)
+        group, is_own = cut.groups[i], np.arange(cut.k) == cut.groups[i]
+        rest = sizes - is_own  # machines of each group but this one
+        n_rest = np.maximum(rest, 1)[:, None]
+        centres = (sums - is_own[:, None] * cut.points[i]) / n_rest
+        spread = variances[i] * (1 + 1 / n_rest)  # (k, d)
         squares = ((cut.points[i] - centres) ** 2 / spread).sum(axis=1)
         squares[group] = squares[group] if rest[group] else d
-        log_p = np.log(sizes) - squares / 2 - np.log(spread).sum(axis=1) / 2
-        p = np.exp(log_p - log_p.max())
-        p /= p.sum()
+        p = softmax(np.log(sizes) - squares / 2 - np.log(spread).sum(axis=1) / 2)
         if 1 - p[group] > DOUBT:
-            other = int(np.where(np.arange(cut.k) == group, -1, p).argmax())
+            other = int(np.where(is_own, -1, p).argmax())
             doubts.append(Doubt(table.machines[i], NAMES[group], NAMES[other], float(p[group])))
     return tuple(doubts)
 

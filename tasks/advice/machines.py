@@ -77,14 +77,9 @@ class Configurations:
 
 def configurations(pairs: Sequence[tuple[MachineType, int]]) -> Configurations:
     """Configurations from machine types with their numbers of nodes."""
-    types, nodes = [kind for kind, _ in pairs], [n for _, n in pairs]
-    return Configurations(
-        tuple(kind.name for kind in types),
-        np.array(nodes, dtype=np.int64),
-        np.array([kind.vcpu for kind in types], dtype=float),
-        np.array([kind.memory_gb for kind in types], dtype=float),
-        np.array([kind.price_per_h for kind in types], dtype=float),
-    )
+    facts = [(kind.vcpu, kind.memory_gb, kind.price_per_h) for kind, _ in pairs]
+    nodes = np.array([n for _, n in pairs], dtype=np.int64)
+    return Configurations(tuple(kind.name for kind, _ in pairs), nodes, *np.array(facts, dtype=float).reshape(-1, 3).T)
 
 
 Pattern = Literal["linear", "flat", "unclear"]

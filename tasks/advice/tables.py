@@ -19,7 +19,7 @@ from tasks.advice.machines import Ints, MachineType, MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.intake import aliases
-from tasks.intake.aliases import amounts, named, trimmed
+from tasks.intake.aliases import amounts, named, single_column, trimmed
 from tasks.intake.cells import flag_of
 from tasks.intake.files import number_of
 from tasks.intake.tables import choose_columns, whole_table
@@ -133,12 +133,17 @@ def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, s
     if len(table.refused):
         line = table.refused.iloc[0]
         raise BadInput(path, f"line {line['place']}: {line['reason']}", "a row of the table", "mend that line")
-    return pd.DataFrame(
-        {
-            ours: _values(path, ours, fields[ours], column, theirs.get(ours, ours), table.places)
-            for ours, column in columns.items()
-        }
-    )
+    values = {
+        ours: _values(path, ours, fields[ours], column, theirs.get(ours, ours), table.places)
+        for ours, column in columns.items()
+    }
+    for ours, name in theirs.items():
+        if dimension := fields[ours].dimension:
+            unit = unit_in_name(name, dimension)
+            if unit is None or factor_of_column(path, name, fields[ours]) != 1:  # nothing is guessed in silence
+                words = single_column(name, unit=unit or fields[ours].unit).in_words(ours, dimension)
+                logger.warning("%s: %s", path, words)
+    return pd.DataFrame(values)
 
 
 def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs: str, places: Ints) -> pd.Series:

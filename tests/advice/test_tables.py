@@ -61,9 +61,12 @@ def test_columns_of_any_name_are_mapped_and_a_status_in_words_is_understood(tmp_
         ("t_h", "150 s"),
     ],
 )
-def test_a_unit_in_the_name_of_a_column_or_in_a_cell_counts(tmp_path: Path, column: str, cell: str) -> None:
+def test_a_unit_in_the_name_of_a_column_or_in_a_cell_counts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, column: str, cell: str
+) -> None:
     path = written(tmp_path, f"Job name,Instance type,workers,{column}\nsort,a,2,{cell}\n")
     assert read_runs(path, {"runtime_s": column} if column == "t_h" else {})["runtime_s"].tolist() == [150]
+    assert (f"read `{column}` as runtime_s in " in caplog.text) == (column != "runtime_s")  # no guess in silence
 
 
 def test_a_map_may_speak_of_several_tables_of_which_one_has_a_name_of_its_own(tmp_path: Path) -> None:

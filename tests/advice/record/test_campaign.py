@@ -137,7 +137,7 @@ def test_disturbed_runs_are_flagged_and_repeated_at_the_end(params, lock, tmp_pa
     rows = [*read_rows(out, "history"), *read_rows(out, "held_back")]
     repeated = {row["run_id"] for row in rows if row["attempt"] == 1}
     assert repeated == {row["run_id"] for row in rows if row["attempt"] == 0 and row["is_disturbed"]} != set()
-    assert summary.planned == summary.done == sum(row["attempt"] == 0 for row in rows)
+    assert summary.n_planned == summary.n_done == sum(row["attempt"] == 0 for row in rows)
     assert len(read_executions(out)) > 0
 
 

@@ -200,8 +200,8 @@ def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
             params.warehouse, inputs | {"onto": onto, "start": start, "deadline_s": params.deadline_s}
         )
     else:
-        scores = steps.scores_for(params.scores or None, params.warehouse, params.scores_of or None, params.columns)
-        inputs = {"paths": params.traces, "scores": scores, "params": params.estimate, "machine": params.machine}
+        inputs = {"paths": params.traces, "scores": params.scores or None, "scores_of": params.scores_of or None}
+        inputs |= {"warehouse": params.warehouse, "params": params.estimate, "machine": params.machine}
         inputs |= {"size_ratio": params.size_ratio, "renamed": params.columns}
         answer = estimate_traces(params.warehouse, inputs | {"onto": onto, "start": start})
     title = f"Runtimes on {params.onto}"

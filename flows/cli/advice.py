@@ -1,6 +1,6 @@
 """`whorl advice`: which machines and cluster sizes should I use?"""
 
-import re
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +12,6 @@ from flows.cli.output import say, show_described
 
 if TYPE_CHECKING:
     from tasks.advice.steps import Answered
-    from tasks.report.result import Result
 
 EXAMPLE = "job=workload"
 
@@ -151,7 +150,9 @@ def estimate(
         answer = steps.estimate_traces(
             traces,
             onto,
-            steps.scores_for(scores, call.warehouse, scores_of, columns),
+            scores,
+            call.warehouse,
+            scores_of,
             call.settings.advice.estimate,
             start=start or "",
             machine=machine or "",
@@ -282,11 +283,7 @@ def print_answer(call: Invocation, answer: "Answered", out: Path | None) -> Outp
     if out is not None:
         call.note(f"page: {answer.page(out.absolute())['report']}")
     yield answer.figures
-    show_result(answer.result)
-
-
-def show_result(result: "Result") -> None:
-    """Print a result: the answer, how sure, why, then its tables."""
+    result = answer.result
     say(result.answer, *([result.certainty] if result.certainty else []), *(f"- {reason}" for reason in result.reasons))
     for table in result.tables:
         if table.rows:
@@ -317,10 +314,11 @@ def parse_configuration(text: str) -> tuple[str, int]:
 
 def seconds(option: str, text: str | None) -> float:
     """A time from 90s, 30min or 1.5h; a bare number is seconds. Raises BadParameter."""
-    from tasks.quantities import factor_of
+    from tasks.intake.aliases import duration_s
+    from tasks.intake.files import number_of
 
-    matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text or "")
-    factor = factor_of({"": "s", "m": "min"}.get(matched[2], matched[2]), "s") if matched else None
-    if matched is None or factor is None or float(matched[1]) <= 0:
-        raise typer.BadParameter(f"{option} {text!r}: expected a time above 0, such as 90s, 30min or 1.5h")
-    return float(matched[1]) * factor
+    value = number_of(text) if number_of(text) is not None else duration_s(text or "")
+    if value is None or not 0 < value < math.inf:
+        named = option if text is None else f"{option} {text!r}"
+        raise typer.BadParameter(f"{named}: expected a time above 0, such as 90s, 30min or 1.5h")
+    return value

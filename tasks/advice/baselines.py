@@ -20,7 +20,6 @@ from scipy.special import ndtr
 from tasks.advice.machines import Configurations, Floats, Ints
 from tasks.advice.search import Method, Problem, at_random
 from tasks.advice.surrogate import SurrogateParams, TrialRuns, expected_improvement
-from tasks.errors import BadInput
 
 N_STARTS = 3
 JITTER = 1e-5  # variance of observations of unit variance, as in Ruya's code
@@ -100,14 +99,12 @@ def arrow_proposal(
     """Log cost of each candidate as trees on pairs of profiled runs see it: (n,) mean and standard deviation.
 
     configurations: (n, d). metrics: (n, m), read at the profiled rows alone; m may be 0. log_cost: (k,) of the
-    profiled. profiled: (k,) rows of the candidates that have run. n_trees: fewer are faster and a little noisier.
-    The estimate is the mean over the k sources, the variance their sample variance plus a jitter: the diagonal of the
-    published covariance, which is all that expected improvement of one candidate needs. Raises BadInput for k < 2."""
+    profiled. profiled: (k,) rows of the candidates that have run, two at least. n_trees: fewer are faster and a little
+    noisier. The estimate is the mean over the k sources, the variance their sample variance plus a jitter: the diagonal
+    of the published covariance, which is all that expected improvement of one candidate needs."""
     from sklearn.tree import ExtraTreeRegressor  # type: ignore[import-untyped, unused-ignore]
 
     k = len(profiled)
-    if k < FEWEST_PROFILED:
-        raise BadInput("Arrow", f"{k} profiled run", f"at least {FEWEST_PROFILED}", "run two configurations first")
     seen = metrics[profiled]
     low, high = seen.min(axis=0, initial=np.inf), seen.max(axis=0, initial=-np.inf)
     from_0_to_1 = (seen - low) / np.where(high > low, high - low, 1.0)  # 0 where it does not vary
@@ -125,11 +122,6 @@ def arrow_proposal(
     return by_source.mean(axis=0), np.sqrt(by_source.var(axis=0, ddof=1) + SOURCE_JITTER)
 
 
-def scaled_scores(scores: Floats) -> Floats:
-    """Scores of machine types, (n_types,) or (n_types, n_benchmarks): each column divided by its largest magnitude."""
-    return np.asarray(scores / np.abs(scores).max(axis=0))
-
-
 def weighted_acquisition(
     acquisition: Floats, utilisation_of: Mapping[str, float], scores_of: Mapping[str, Floats], n_profiled: int
 ) -> Floats:
@@ -137,13 +129,9 @@ def weighted_acquisition(
 
         a' = (a + 0.01) (1 + S / 6^max(1, n - 1)),   S = Σ_aspect u_aspect Σ_benchmark s_benchmark
 
-    acquisition: (n,). utilisation_of: 0 to 1 by aspect. scores_of: (n, n_benchmarks) by aspect, scaled_scores of the
-    machine of each candidate; published are 1 benchmark of memory and of processor, 2 of disk and of network.
-    n_profiled: runs so far; the weight all but vanishes from the fifth on. Raises BadInput where
-    an aspect has no scores."""
-    missing = [aspect for aspect in utilisation_of if aspect not in scores_of]
-    if missing:
-        raise BadInput("weights of the acquisition", f"no scores of {', '.join(missing)}", "scores of each aspect used")
+    acquisition: (n,). utilisation_of: 0 to 1 by aspect. scores_of: (n, n_benchmarks) by aspect, of the machine of each
+    candidate, over the largest magnitude; published are 1 benchmark of memory and of processor, 2 of disk and of
+    network. n_profiled: runs so far; the weight all but vanishes from the fifth on."""
     score = np.zeros(len(acquisition))
     for aspect, used in utilisation_of.items():
         score += used * scores_of[aspect].sum(axis=1)
@@ -163,7 +151,7 @@ def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
 
     Every resource counts as fully used where tables of runs say nothing of that."""
     columns = {
-        aspect: dict(zip(by_type, scaled_scores(np.array(list(by_type.values()))), strict=True))
+        aspect: {kind: score / max(map(abs, by_type.values())) for kind, score in by_type.items()}
         for aspect, by_type in scores.items()
     }
 

@@ -100,8 +100,8 @@ class TypeEstimate:
 @dataclass(frozen=True)
 class Choice:
     """The answer for one job. machine_type: the cheapest safe type, or the one that is late least often if none is
-    safe; estimates: of all types; next_type: where a run would tell most, None if nothing could change; saving: what
-    that run is expected to save of the cost, as a ratio."""
+    safe, of equals the fastest; estimates: of all types; next_type: where a run would tell most, None if nothing could
+    change; saving: what that run is expected to save of the cost, as a ratio."""
 
     job: str
     source: str
@@ -260,8 +260,14 @@ def transferred(runtime_s: Floats, there: Demand, here: Demand) -> Floats:
     longer, shorter = np.maximum(there.cpu_s, there.disk_s), np.minimum(there.cpu_s, there.disk_s)
     apart = np.clip((runtime_s - longer) / np.maximum(shorter, TINY), 0, 1)
     rest = np.maximum(0.0, runtime_s - longer - apart * shorter)
-    scale = np.minimum(1.0, runtime_s / np.maximum(longer, TINY))
-    return rest + scale * (np.maximum(here.cpu_s, here.disk_s) + apart * np.minimum(here.cpu_s, here.disk_s))
+    return rest + _scale(runtime_s, there) * (
+        np.maximum(here.cpu_s, here.disk_s) + apart * np.minimum(here.cpu_s, here.disk_s)
+    )
+
+
+def _scale(runtime_s: Floats, there: Demand) -> Floats:
+    """What the parts of a run count for that was faster than the longer of them, (n_draws, n_runs)."""
+    return np.minimum(1.0, runtime_s / np.maximum(np.maximum(there.cpu_s, there.disk_s), TINY))
 
 
 def estimate_type(
@@ -293,7 +299,9 @@ def estimate_type(
         late_draws = failed_share + (1 - failed_share) * late_draws
     low, high = np.quantile(late_draws, [(1 - params.level) / 2, (1 + params.level) / 2])
     smooth = np.exp(middle[:, :, None] + stretch[:, None, None] * (centred[:, :, None] + _kernel(bandwidth, FEW)))
-    cpu_s, disk_s, mean_s = (float((weights * part).sum(axis=1).mean()) for part in (here.cpu_s, here.disk_s, took_s))
+    scale = _scale(runs.runtime_s, there)
+    parts = (scale * here.cpu_s, scale * here.disk_s, took_s)
+    cpu_s, disk_s, mean_s = (float((weights * part).sum(axis=1).mean()) for part in parts)
     beyond = np.quantile(centred.mean(axis=0)[:, None] + _kernel(bandwidth, MANY), 1 - params.late_share)
     return TypeEstimate(
         machine_type=target.machine_type,
@@ -377,7 +385,7 @@ def choose_type(
         raise BadInput("machines", f"no type {source}, on which job {job} has run", "its row", "add it")
     estimates = tuple(estimate_type(runs, kinds[source], kind, deadline_s, params, model) for kind in kinds.values())
     safe = [estimate for estimate in estimates if estimate.is_safe(params.late_share)]
-    least_late = min(estimates, key=lambda estimate: (round(estimate.late, 3), estimate.cost))
+    least_late = min(estimates, key=lambda estimate: (round(estimate.late, 3), estimate.median_s))
     answer = min(safe, key=lambda estimate: estimate.cost) if safe else least_late
     next_type, saving = _next_run(answer, estimates, params.late_share, is_safe=bool(safe))
     return Choice(

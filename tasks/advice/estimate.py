@@ -108,11 +108,9 @@ def backtest(sizes: Floats, runtimes_s: Floats, power: float) -> float:
 def extrapolate(sizes: Floats, runtimes_s: Floats, size: float) -> Extrapolation:
     """The runtime of a task at a size on the machine on which it ran, with its spread.
 
-    sizes, runtimes_s: (n,) > 0, of any order. The shape with the smaller error on the largest runs, the line where
-    none can be told; the median where sizes do not differ, or where the shape falls to 0 or less at that size.
-    Raises ValueError for fewer than two runs."""
-    if len(sizes) < LEAST_RUNS:
-        raise ValueError(f"{len(sizes)} runs; at least {LEAST_RUNS} are needed")
+    sizes, runtimes_s: (n,) > 0, two at least, of any order. The shape with the smaller error on the largest runs, the
+    line where none can be told; the median where sizes do not differ, or where the shape falls to 0 or less at that
+    size."""
     order = np.argsort(sizes, kind="stable")
     x, y = sizes[order], runtimes_s[order]
     level = Extrapolation(float(np.median(y)), float(np.std(np.log(y), ddof=1)), MEDIAN, len(x))
@@ -162,58 +160,35 @@ def estimate(
     BadInput for a task with fewer than two finished runs, BadSetting for a size ratio that is not above 0."""
     if not size_ratio > 0:
         raise BadSetting(f"size ratio {size_ratio:g}: expected a number above 0")
-    extrapolated = _extrapolated(runs, source, size_ratio)
-    ratio = score_ratio(scores, source, target, params.aspect)
-    rows = [
-        {
-            "workflow": workflow, "task": task, "size": size, "runtime_s": extrapolation.runtime_s * ratio,
-            "spread": extrapolation.spread + LEAST_SPREAD, "shape": extrapolation.shape, "n_runs": extrapolation.n_runs,
-            "n_target_runs": int(((task_runs["machine"] == target)).sum()),
-        }
-        for workflow, task, task_runs, size, extrapolation in extrapolated
-    ]  # fmt: skip
-    known = _calibrated(runs, source, target, ratio, params.confidence)
-    tasks = pd.DataFrame(rows)
-    factor = np.exp(known.task * tasks["spread"])
-    tasks = tasks.assign(low_s=tasks["runtime_s"] / factor, high_s=tasks["runtime_s"] * factor)
-    return Estimate(source, target, ratio, params.aspect, known, tasks, _workflows(tasks, known))
-
-
-def _extrapolated(
-    runs: pd.DataFrame, source: str, size_ratio: float
-) -> "list[tuple[str, str, pd.DataFrame, float, Extrapolation]]":
-    """Of each task of the source: workflow, task, its runs everywhere, the size, and what is said of it."""
     here = runs[runs["machine"] == source]
     if here.empty:
         known = quoted(sorted(runs["machine"].unique())) or "none"
         raise NotFound(f"no run on machine {source!r}; the traces have runs on {known}; name one of them with --from")
-    everywhere = dict(list(runs.groupby(["workflow", "task"])))
-    extrapolations = []
-    for (workflow, task), task_runs in here.groupby(["workflow", "task"]):
-        if len(task_runs) < LEAST_RUNS:
-            problem = (
-                f"task {quoted(str(task))} of {quoted(str(workflow))} has {len(task_runs)} finished run on {source}"
-            )
-            raise BadInput("traces", problem, f"at least {LEAST_RUNS}", "run it once more, also on a smaller input")
-        size = float(task_runs["size"].max()) * size_ratio
-        extrapolation = extrapolate(task_runs["size"].to_numpy(float), task_runs["runtime_s"].to_numpy(float), size)
-        extrapolations.append((str(workflow), str(task), everywhere[workflow, task], size, extrapolation))
-    return extrapolations
-
-
-def _workflows(tasks: pd.DataFrame, known: EstimateSpread) -> pd.DataFrame:
-    """All tasks of a workflow one after the other, with an interval."""
+    n_there = runs[runs["machine"] == target].groupby(["workflow", "task"]).size()
     rows = []
-    for workflow, workflow_tasks in tasks.groupby("workflow"):
-        total = float(workflow_tasks["runtime_s"].sum())
-        factor = float(np.exp(known.workflow * mean_spread(workflow_tasks["runtime_s"], workflow_tasks["spread"])))
-        rows.append((workflow, total, total / factor, total * factor, len(workflow_tasks)))
-    return pd.DataFrame(rows, columns=["workflow", "runtime_s", "low_s", "high_s", "n_tasks"])
-
-
-def mean_spread(runtimes_s: pd.Series, spreads: pd.Series) -> float:
-    """The spread of a sum whose parts err alike: the mean of theirs, weighted by their runtimes."""
-    return float((runtimes_s * spreads).sum() / runtimes_s.sum())
+    for (workflow, task), of_task in here.groupby(["workflow", "task"]):
+        if len(of_task) < LEAST_RUNS:
+            problem = f"task {quoted(str(task))} of {quoted(str(workflow))} has {len(of_task)} finished run on {source}"
+            raise BadInput("traces", problem, f"at least {LEAST_RUNS}", "run it once more, also on a smaller input")
+        size = float(of_task["size"].max()) * size_ratio
+        said = extrapolate(of_task["size"].to_numpy(float), of_task["runtime_s"].to_numpy(float), size)
+        spread, n_target_runs = said.spread + LEAST_SPREAD, int(n_there.get((workflow, task), 0))
+        rows.append((workflow, task, size, said.runtime_s, spread, said.shape, said.n_runs, n_target_runs))
+    ratio = score_ratio(scores, source, target, params.aspect)
+    columns = ["workflow", "task", "size", "runtime_s", "spread", "shape", "n_runs", "n_target_runs"]
+    tasks = pd.DataFrame(rows, columns=columns)
+    tasks["runtime_s"] *= ratio
+    spreads = _calibrated(runs, source, target, ratio, params.confidence)
+    factor = np.exp(spreads.task * tasks["spread"])
+    tasks = tasks.assign(low_s=tasks["runtime_s"] / factor, high_s=tasks["runtime_s"] * factor)
+    workflows = workflow_errors(tasks.assign(case="", truth_s=np.nan))
+    factor = np.exp(spreads.workflow * workflows["spread"])
+    workflows = workflows.assign(
+        low_s=workflows["runtime_s"] / factor,
+        high_s=workflows["runtime_s"] * factor,
+        n_tasks=tasks.groupby("workflow").size().to_numpy(),
+    )[["workflow", "runtime_s", "low_s", "high_s", "n_tasks"]]
+    return Estimate(source, target, ratio, params.aspect, spreads, tasks, workflows)
 
 
 # ---- calibration
@@ -296,9 +271,8 @@ def _calibrated(runs: pd.DataFrame, source: str, target: str, ratio: float, conf
         return published
     on_these = calibrate(errors, confidence, f"{len(errors)} tasks that ran on both")
     return EstimateSpread(
-        confidence, on_these.task, max(published.workflow, _finite(on_these.workflow)), on_these.rests_on
+        confidence,
+        on_these.task,
+        max(published.workflow, float(np.nan_to_num(on_these.workflow, posinf=0.0))),
+        on_these.rests_on,
     )
-
-
-def _finite(value: float) -> float:
-    return value if np.isfinite(value) else 0.0

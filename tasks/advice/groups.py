@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.special import softmax
 from scipy.stats import norm
 
 from tasks.advice.machines import Floats, Ints
@@ -34,6 +35,7 @@ MAX_GROUPS, REDRAWS = 10, 199  # redraws of the noise behind a decision
 N_TRIAL_REDRAWS = 20  # a first look: far outside of these, more redraws would change nothing
 FAR_OUTSIDE, FAR_INSIDE = 8.0, 0.4  # deviations of the trial redraws; share of them that fall as far
 SMALLEST = 1e-12  # in place of a deviation of 0
+NAMES = "ABCDEFGHIJ"  # of groups, one for each that there can be
 LOW, MEDIUM, HIGH = 0, 1, 2
 LEVEL_NAMES = {LOW: "low", MEDIUM: "medium", HIGH: "high"}
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")  # RFC 1123, as Kubernetes wants it
@@ -156,12 +158,6 @@ class Grouping:
         } | asdict(self)
 
 
-def scores_of_nodes(ranking: pd.DataFrame) -> pd.DataFrame:
-    """The rows that group_machines takes, from the scores that `nodes` keeps (nodes.scores): without the one number."""
-    rows = ranking[ranking["aspect"] != ALL_ASPECTS].rename(columns={"node": "machine"})
-    return rows[["machine", "aspect", "score", "low", "high"]].reset_index(drop=True)
-
-
 def group_machines(scores: pd.DataFrame, params: MachineGroupParams | None = None) -> Grouping:
     """Group machines by their scores: as many groups as differ by more than the scores' intervals.
 
@@ -215,9 +211,6 @@ def score_table(scores: pd.DataFrame) -> ScoreTable:
 def _checked(scores: pd.DataFrame) -> pd.DataFrame:
     """machine, aspect, score, low, high as text and numbers."""
     rows = scores.rename(columns={"node": "machine"}) if "machine" not in scores else scores
-    if missing := [name for name in ("machine", "aspect", "score") if name not in rows]:
-        problem = f"no column {quoted(missing)}"
-        raise BadInput("scores", problem, "columns machine, aspect and score", "name them with --map")
     rows = rows.reindex(columns=["machine", "aspect", "score", "low", "high"])
     rows = rows.assign(machine=rows["machine"].astype(str), aspect=rows["aspect"].astype(str))
     for name in ("score", "low", "high"):
@@ -296,14 +289,15 @@ def _p_of_next_split(table: ScoreTable, cut: _Cut, params: MachineGroupParams, r
     n, k = len(table.machines), cut.k
     if k >= n or (k >= n - 1 and not table.has_intervals):
         return 1.0
-    floor = _floor(table, params) / cut.noise
-    deeper = min(n, max(MAX_GROUPS, k + 1))
+    floor = _floor(table, params)
+    unit = np.maximum(np.sqrt((floor**2).mean(axis=0)), SMALLEST)  # of what is known, not of what the cut has left
+    floor, points, deeper = floor / unit, table.log_scores / unit, min(n, max(MAX_GROUPS, k + 1))
 
     def by_noise() -> Floats:
         return _drops(linkage(np.hstack([floor * rng.standard_normal(floor.shape), place]), "ward"), k, deeper)
 
     place = _places(cut.groups)
-    known = _p_of(_drops(linkage(np.hstack([cut.points, place]), "ward"), k, deeper), by_noise)
+    known = _p_of(_drops(linkage(np.hstack([points, place]), "ward"), k, deeper), by_noise)
     if table.has_intervals or known > 1 - params.confidence:
         return known
     root = np.linalg.cholesky(_shrunk_correlation(cut))
@@ -395,18 +389,11 @@ def _grouping(table: ScoreTable, cut: _Cut, split_p: tuple[float, float], params
     groups = []
     for number, centre in enumerate(centres):
         members = tuple(np.array(table.machines)[place == number].tolist())
-        groups.append(MachineGroup(_name(number), members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
-    shown = _smallest_shown(sorted_cut, variances, params) if sizes.max() > 1 else np.full_like(cut.noise, np.nan)
-    hidden = {name: ratio for name, ratio in by_aspect(np.expm1(shown * cut.noise)).items() if np.isfinite(ratio)}
+        groups.append(MachineGroup(NAMES[number], members, by_aspect(np.exp(centre)), by_aspect(levels[number])))
+    hidden = by_aspect(np.expm1(_smallest_shown(sorted_cut, variances, params) * cut.noise)) if sizes.max() > 1 else {}
     noise = by_aspect(np.expm1(np.sqrt(variances.mean(axis=0)) * cut.noise))
     doubts = _doubts(table, sorted_cut, variances)
     return Grouping(tuple(groups), doubts, *split_p, noise, hidden, not table.has_intervals)
-
-
-def _name(number: int) -> str:
-    """A, B, …, Z, AA, AB, …"""
-    letters = 26
-    return (_name(number // letters - 1) if number >= letters else "") + chr(ord("A") + number % letters)
 
 
 def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...]:
@@ -418,25 +405,22 @@ def _doubts(table: ScoreTable, cut: _Cut, variances: Floats) -> tuple[Doubt, ...
     sizes, sums = np.bincount(cut.groups), np.stack([cut.points[cut.groups == g].sum(axis=0) for g in range(cut.k)])
     doubts = []
     for i in range(n):
-        group = cut.groups[i]
-        rest = sizes - (np.arange(cut.k) == group)  # machines of each group but this one
-        centres = (sums - np.where(np.arange(cut.k) == group, 1, 0)[:, None] * cut.points[i]) / np.maximum(rest, 1)[
-            :, None
-        ]
-        spread = variances[i] * (1 + 1 / np.maximum(rest, 1))[:, None]  # (k, d)
+        group, is_own = cut.groups[i], np.arange(cut.k) == cut.groups[i]
+        rest = sizes - is_own  # machines of each group but this one
+        n_rest = np.maximum(rest, 1)[:, None]
+        centres = (sums - is_own[:, None] * cut.points[i]) / n_rest
+        spread = variances[i] * (1 + 1 / n_rest)  # (k, d)
         squares = ((cut.points[i] - centres) ** 2 / spread).sum(axis=1)
         squares[group] = squares[group] if rest[group] else d
-        log_p = np.log(sizes) - squares / 2 - np.log(spread).sum(axis=1) / 2
-        p = np.exp(log_p - log_p.max())
-        p /= p.sum()
+        p = softmax(np.log(sizes) - squares / 2 - np.log(spread).sum(axis=1) / 2)
         if 1 - p[group] > DOUBT:
-            other = int(np.where(np.arange(cut.k) == group, -1, p).argmax())
-            doubts.append(Doubt(table.machines[i], _name(int(group)), _name(other), float(p[group])))
+            other = int(np.where(is_own, -1, p).argmax())
+            doubts.append(Doubt(table.machines[i], NAMES[group], NAMES[other], float(p[group])))
     return tuple(doubts)
 
 
-def _smallest_shown(cut: _Cut, variances: Floats, params: MachineGroupParams) -> Floats:
-    """Difference of two halves of the largest group that noise would rarely give: (d,), in units of the cut's noise.
+def _smallest_shown(cut: _Cut, variances: Floats, params: MachineGroupParams) -> float:
+    """Difference of two halves of the largest group that noise would rarely give, in units of the cut's noise.
 
     Halves of n machines that differ by δ add n δ² / 4 to the sum of squares."""
     rng = np.random.default_rng(params.seed)
@@ -444,7 +428,7 @@ def _smallest_shown(cut: _Cut, variances: Floats, params: MachineGroupParams) ->
     deviation = np.sqrt(variances.mean(axis=0))
     drawn = [linkage(deviation * rng.standard_normal((size, len(deviation))), "ward") for _ in range(REDRAWS)]
     needed = np.quantile([tree[-1, 2] ** 2 / 2 for tree in drawn], params.confidence)
-    return np.full(len(deviation), 2 * np.sqrt(needed / size))
+    return float(2 * np.sqrt(needed / size))
 
 
 def quartile_levels(values: Sequence[float] | Floats) -> Ints:

@@ -59,15 +59,10 @@ class Configurations:
         """A configuration in words, such as 8 × m4.xlarge."""
         return f"{int(self.nodes[at])} × {self.machine_type[at]}"
 
-    def index(self, machine_type: str, nodes: int) -> int | None:
-        """The place of a configuration, None if it is not among these."""
-        at = [i for i, name in enumerate(self.machine_type) if name == machine_type and self.nodes[i] == nodes]
-        return at[0] if at else None
-
-    def places(self, others: "Configurations") -> list[int | None]:
-        """Where each of the others stands among these, None where it does not."""
-        at = {pair: i for i, pair in enumerate(zip(self.machine_type, self.nodes.tolist(), strict=True))}
-        return [at.get(pair) for pair in zip(others.machine_type, others.nodes.tolist(), strict=True)]
+    @cached_property
+    def places(self) -> dict[tuple[str, int], int]:
+        """The place of each, by machine type and nodes, in order."""
+        return {pair: i for i, pair in enumerate(zip(self.machine_type, self.nodes.tolist(), strict=True))}
 
     def subset(self, rows: Ints) -> "Configurations":
         """Some of them, in the order of rows."""
@@ -82,14 +77,9 @@ class Configurations:
 
 def configurations(pairs: Sequence[tuple[MachineType, int]]) -> Configurations:
     """Configurations from machine types with their numbers of nodes."""
-    types, nodes = [kind for kind, _ in pairs], [n for _, n in pairs]
-    return Configurations(
-        tuple(kind.name for kind in types),
-        np.array(nodes, dtype=np.int64),
-        np.array([kind.vcpu for kind in types], dtype=float),
-        np.array([kind.memory_gb for kind in types], dtype=float),
-        np.array([kind.price_per_h for kind in types], dtype=float),
-    )
+    facts = [(kind.vcpu, kind.memory_gb, kind.price_per_h) for kind, _ in pairs]
+    nodes = np.array([n for _, n in pairs], dtype=np.int64)
+    return Configurations(tuple(kind.name for kind, _ in pairs), nodes, *np.array(facts, dtype=float).reshape(-1, 3).T)
 
 
 Pattern = Literal["linear", "flat", "unclear"]
@@ -140,9 +130,7 @@ def memory_need(input_bytes: Floats, peak_bytes: Floats, full_input_bytes: float
 
 
 def need_of_peaks(peak_bytes: Floats) -> MemoryNeed:
-    """The need from peaks of whole runs, (n,) over all their processes: the largest of them."""
-    if not len(peak_bytes):
-        raise BadInput("memory profile", "no recorded peak", "at least one run with a peak of memory", "--memory-gb")
+    """The need from peaks of whole runs, (n,) > 0 runs, over all their processes: the largest of them."""
     need_gb = float(peak_bytes.max()) / BYTES_PER_GB
     return MemoryNeed("linear", need_gb, f"{number(need_gb)} GB: the highest of {len(peak_bytes)} recorded peaks")
 

@@ -19,17 +19,8 @@ import pandas as pd
 from tasks.advice.baselines import VCPU_ONLY, arrow, by_scores, cherrypick, cherrypick_with, portfolio, ruya, unweighted
 from tasks.advice.machines import Configurations, Floats, MachineType, MemoryNeed, configurations
 from tasks.advice.params import ReplayParams
-from tasks.advice.search import (
-    CandidateOutcomes,
-    Method,
-    Problem,
-    as_multiples,
-    at_random,
-    by_improvement,
-    portfolio_order,
-    search,
-)
-from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, SurrogateParams, TrialRuns, learned
+from tasks.advice.search import CandidateOutcomes, Method, Problem, at_random, by_improvement, portfolio_order, search
+from tasks.advice.surrogate import FIXED, LEARNED, Bools, SurrogateParams, TrialRuns, learned
 from tasks.errors import BadInput, report_progress
 from tasks.storage import whole
 
@@ -120,7 +111,7 @@ class LearnableRuns:
         """Kernel parameters learned on all other applications; those that ship where there is none."""
         if application not in self.kernels:
             others = [job for job in self.jobs if job.application != application]
-            examples = [Example(job.candidates, job.outcome.log_cost, job.is_completed) for job in others]
+            examples = [(job.candidates, job.outcome.runs(range(len(job.candidates)))) for job in others]
             self.kernels[application] = learned(examples) if examples else LEARNED
         return self.kernels[application]
 
@@ -131,9 +122,15 @@ class LearnableRuns:
         return replace(candidates, vcpu=candidates.vcpu * np.exp(speeds - np.median(speeds)))
 
     def other_costs(self, job: ReplayedJob) -> tuple[Floats, ...]:
-        """Costs of jobs of other applications on the job's candidates, as multiples of their optimum."""
-        others = [other for other in self.jobs if other.application != job.application]
-        return tuple(as_multiples(other.candidates, other.outcome, job.candidates) for other in others)
+        """Costs of jobs of other applications on the job's candidates, as multiples of their optimum; infinite where
+        they did not complete."""
+        costs = []
+        for other in self.jobs:
+            if other.application != job.application:
+                log_cost, at = np.where(other.is_completed, other.outcome.log_cost, np.inf), other.candidates.places
+                there = np.array([log_cost[at[pair]] if pair in at else np.inf for pair in job.candidates.places])
+                costs.append(np.exp(there - log_cost.min()))
+        return tuple(costs)
 
     def other_inputs(self, job: ReplayedJob) -> tuple[TrialRuns, ...]:
         """Runs of the same application and framework with other inputs, on the job's candidates."""
@@ -141,10 +138,12 @@ class LearnableRuns:
         for other in self.jobs:
             if other.family != job.family or other.name == job.name:
                 continue
-            places = job.candidates.places(other.candidates)
-            rows = [at for at, place in enumerate(places) if place is not None]
-            there = np.array([places[at] for at in rows], dtype=np.int64)
-            runs.append(TrialRuns(there, other.outcome.log_cost[rows], other.is_completed[rows]))
+            places = other.candidates.places
+            shared = [pair for pair in places if pair in job.candidates.places]
+            rows, there = [places[pair] for pair in shared], [job.candidates.places[pair] for pair in shared]
+            runs.append(
+                TrialRuns(np.array(there, dtype=np.int64), other.outcome.log_cost[rows], other.is_completed[rows])
+            )
         return tuple(runs)
 
 
@@ -203,8 +202,7 @@ WAYS = {
     "other_inputs_memory": Way("ours, after another input (memory need)", _OURS, None, ("inputs", "memory")),
 }
 WORDS = {name: way.words for name, way in WAYS.items()}
-METHODS = {name: way for name, way in WAYS.items() if "scores" not in way.uses}
-WITH_SCORES = {name: way for name, way in WAYS.items() if "scores" in way.uses}
+METHODS = tuple(name for name, way in WAYS.items() if "scores" not in way.uses)
 OURS = {False: "learned", True: "learned_memory"}  # what `whorl advice search` does, without and with a memory need
 SLOW = ("arrow", "arrow_scores")  # a twentieth of the searches, and no runtime targets
 
@@ -218,7 +216,7 @@ def replay(
     the optimum, infinite before any), spent (cost of all runs so far, to the optimum), is_failed, is_late, cpu_s (of
     the whole search)."""
     subject = job.only_completed() if candidates == "completed" else job
-    way = {**METHODS, **WITH_SCORES}[method]
+    way = WAYS[method]
     problem, choose = way.problem(subject, training), way.method(subject, training)
     n_plain = max(1, params.searches // 20) if method in SLOW else params.searches
     cost = np.exp(subject.outcome.log_cost)
@@ -287,14 +285,16 @@ def replay_all(
     jobs: Sequence[ReplayedJob],
     params: ReplayParams,
     folder: Path | None = None,
-    methods: Sequence[str] = tuple(METHODS),
+    methods: Sequence[str] = METHODS,
     scores: Mapping[str, Mapping[str, float]] | None = None,
 ) -> pd.DataFrame:
     """The searches of all methods for all jobs; those whose table is in the folder already are not done again.
 
     scores: of machine types, by aspect; with them the methods that use scores stand beside the others."""
     training, by_name = LearnableRuns(jobs, scores or {}), {job.name: job for job in jobs}
-    parts = parts_of(jobs, [*methods, *(usable(WITH_SCORES, scores) if scores else ())])
+    by_scores = [name for name, way in WAYS.items() if "scores" in way.uses and scores]
+    usable = [name for name in by_scores if "speeds" not in WAYS[name].uses or ALL_THREADS in (scores or {})]
+    parts = parts_of(jobs, [*methods, *usable])
     there = {part for part in parts if folder is not None and (folder / part.file).exists()}
     tables = [pd.read_parquet(folder / part.file) for part in parts if folder is not None and part in there]
     waiting = [part for part in parts if part not in there]
@@ -307,11 +307,6 @@ def replay_all(
                 table.to_parquet(draft)
         report_progress("searches", at, len(parts))
     return pd.concat(tables, ignore_index=True)
-
-
-def usable(settings: Mapping[str, Way], scores: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The methods that these scores are enough for: ours needs that of all threads."""
-    return [name for name in settings if name != "learned_scores" or ALL_THREADS in scores]
 
 
 def _on_ray(

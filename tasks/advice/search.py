@@ -7,13 +7,22 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
-from tasks.advice.machines import Configurations, Floats, Ints, MachineType, MemoryNeed, configurations, promising
+from tasks.advice.machines import (
+    SECONDS_PER_HOUR,
+    Configurations,
+    Floats,
+    Ints,
+    MachineType,
+    MemoryNeed,
+    configurations,
+    promising,
+)
 from tasks.advice.params import SearchParams
 from tasks.advice.surrogate import (
     LEARNED,
@@ -29,7 +38,7 @@ from tasks.advice.surrogate import (
     posterior,
     prior_after,
 )
-from tasks.advice.tables import RUNS
+from tasks.advice.tables import RUNS, factor_of_column, theirs_of
 from tasks.errors import BadInput, BadSetting
 from tasks.quantities import duration, number, share
 from tasks.storage import whole
@@ -164,7 +173,7 @@ def _worth(problem: Problem, runs: TrialRuns) -> Floats:
     best = problem.best(runs)
     if best is None:  # nothing has met the deadline yet: what is sure to, and cheap, is worth most
         best = float(np.quantile(belief.mean, 0.5))
-    worth = expected_improvement(belief.mean, belief.deviation, best)
+    worth = expected_improvement(belief.mean, np.sqrt(belief.variance), best)
     if not runs.is_completed.all():  # while nothing fails, fear of failing costs more than it saves
         worth = worth * problem.chance_completed(runs)
     return worth * problem.chance_in_time(belief)
@@ -229,14 +238,6 @@ class CandidateOutcomes:
         """The runs of some candidates, in their order."""
         at = np.array(candidates, dtype=np.int64)
         return TrialRuns(at, self.log_cost[at], self.is_completed[at])
-
-
-def as_multiples(candidates: Configurations, outcome: CandidateOutcomes, others: Configurations) -> Floats:
-    """Costs of a job on other candidates, (n_others,), as multiples of its optimum; infinite where none completed."""
-    log_cost = np.where(outcome.is_completed, outcome.log_cost, np.inf)
-    there = np.array([np.inf if at is None else log_cost[at] for at in candidates.places(others)])
-    multiples: Floats = np.exp(there - log_cost.min())
-    return multiples
 
 
 def search(problem: Problem, outcome: CandidateOutcomes, n_runs: int, method: Method, rng: Generator) -> Ints:
@@ -306,8 +307,8 @@ def candidates_of(machines: Mapping[str, MachineType], runs: pd.DataFrame, param
 
 def runs_on(candidates: Configurations, runs: pd.DataFrame) -> TrialRuns:
     """The rows of a job as runs of candidates, repeats by their mean; a configuration that completed once can."""
-    places = [candidates.index(*pair) for pair in zip(runs["machine_type"], runs["nodes"].tolist(), strict=True)]
-    at = np.array(places, dtype=np.int64)
+    pairs = zip(runs["machine_type"], runs["nodes"].tolist(), strict=True)
+    at = np.array([candidates.places[pair] for pair in pairs], dtype=np.int64)
     rate = candidates.cost(np.ones(len(candidates)))
     frame = pd.DataFrame({"at": at, "cost": rate[at] * runs["runtime_s"].to_numpy(float), "ok": runs["completed"]})
     frame = frame[frame["ok"] | ~frame["at"].isin(frame["at"][frame["ok"]])]
@@ -366,7 +367,7 @@ def next_run(
     so_far = runs_on(candidates, job_runs)
     of_job = int.from_bytes(sha256(job.encode()).digest()[:4], "big")  # the same in every process
     proposal = propose(problem, so_far, np.random.default_rng([params.seed, of_job]))
-    tried = tuple(_tried(row, candidates, max_runtime_s) for row in job_runs.itertuples())
+    tried = tuple(_tried(row, machines, max_runtime_s) for row in job_runs.to_dict("records"))
     best = min((run for run in tried if run.is_valid), key=lambda run: run.cost, default=None)
     is_finished = proposal is None or not proposal.is_worthwhile
     candidate = None if proposal is None else proposal.candidate
@@ -389,13 +390,13 @@ def next_run(
     )
 
 
-def _tried(row: object, candidates: Configurations, max_runtime_s: float | None) -> TriedRun:
-    at = candidates.index(row.machine_type, int(row.nodes))  # type: ignore[attr-defined]
-    runtime_s, completed = float(row.runtime_s), bool(row.completed)  # type: ignore[attr-defined]
+def _tried(row: Mapping[Any, Any], machines: Mapping[str, MachineType], max_runtime_s: float | None) -> TriedRun:
+    kind, nodes, runtime_s, completed = (row[name] for name in ("machine_type", "nodes", "runtime_s", "completed"))
     is_valid = completed and (max_runtime_s is None or runtime_s <= max_runtime_s)
-    cost = float(candidates.cost(np.full(len(candidates), runtime_s))[at])
-    status = "too slow" if completed and not is_valid else "completed" if completed else "failed"
-    return TriedRun(row.machine_type, int(row.nodes), runtime_s, status, cost, is_valid)  # type: ignore[attr-defined]
+    cost = nodes * machines[kind].price_per_h * runtime_s / SECONDS_PER_HOUR
+    return TriedRun(
+        kind, nodes, runtime_s, "failed" if not completed else "completed" if is_valid else "too slow", cost, is_valid
+    )
 
 
 def _answer(candidates: Configurations, proposal: Proposal | None, best: TriedRun | None, is_finished: bool) -> str:
@@ -464,11 +465,12 @@ def _reasons(
     return reasons
 
 
-def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: float, status: Status) -> None:
+def add_run(
+    path: Path, job: str, machine_type: str, nodes: int, runtime_s: float, status: Status, renamed: Mapping[str, str]
+) -> None:
     """Add the result of a run to a CSV of runs, which is made where there is none; whole or not at all.
 
-    Raises BadInput if the file names its columns otherwise, or is no text."""
-    row = {"job": job, "machine_type": machine_type, "nodes": nodes, "runtime_s": f"{runtime_s:g}", "status": status}
+    renamed: ours to theirs. Raises BadInput if the file lacks a column, or is no text."""
     header, text = list(COLUMNS), ""
     if path.exists() and path.stat().st_size:
         try:
@@ -476,21 +478,17 @@ def add_run(path: Path, job: str, machine_type: str, nodes: int, runtime_s: floa
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(path, "cannot be added to", "a CSV of runs as UTF-8", "add the row by hand") from error
         header = next(csv.reader([text.splitlines()[0]]))
-    places = {_ours(name): name for name in header}
-    if missing := [name for name in ("job", "machine_type", "nodes", "runtime_s", "completed") if name not in places]:
+    theirs = {ours: ours for ours in RUNS if ours in header} | theirs_of(header, RUNS, renamed if text else {})
+    if missing := [name for name in ("job", "machine_type", "nodes", "runtime_s", "completed") if name not in theirs]:
         fix = f"start a new file with the columns {', '.join(COLUMNS)}, or add the row by hand"
         raise BadInput(path, f"no column {', '.join(missing)}", "the columns of a table of runs", fix)
-    by_name = {places[_ours(name)]: value for name, value in row.items()}
+    took = runtime_s / factor_of_column(str(path), theirs["runtime_s"], RUNS["runtime_s"])
+    row = {"job": job, "machine_type": machine_type, "nodes": nodes, "runtime_s": f"{took:g}", "completed": status}
     with whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         file.write(text if text.endswith("\n") or not text else f"{text}\n")
         writer = csv.DictWriter(file, header, restval="", lineterminator="\n")
         if not text:
             writer.writeheader()
-        writer.writerow(by_name)
+        writer.writerow({theirs[ours]: value for ours, value in row.items()})
         file.flush()
         os.fsync(file.fileno())
-
-
-def _ours(name: str) -> str:
-    """Our name of a column of runs, as the reader knows it."""
-    return next((ours for ours, field in RUNS.items() if name in (ours, *field.known_as)), name)

@@ -1,6 +1,7 @@
 """The steps of `advice`: what is asked in, the answer out. They read tables, and the warehouse where peaks stand."""
 
 import logging
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -11,21 +12,21 @@ import pandas as pd
 
 from tasks.advice.choice import choose_type
 from tasks.advice.estimate import estimate
-from tasks.advice.groups import group_machines, kubectl_script, scores_of_nodes
+from tasks.advice.groups import ALL_ASPECTS, group_machines, kubectl_script
 from tasks.advice.machines import MemoryNeed, memory_need, need_of_peaks, stated_need
 from tasks.advice.params import ChoiceParams, EstimateParams, MachineGroupParams, ReplayParams, SearchParams
 from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import ReplayedJob, figures_of, jobs_of, replay_all
 from tasks.advice.search import Status, add_run, job_of, next_run
-from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
+from tasks.advice.story import LateCheck, Story, choose_all, scores_of, story
 from tasks.advice.tables import (
-    SCORES,
+    PROFILE,
     one_machine,
+    read_columns,
     read_job_runs,
     read_machine_scores,
     read_machines,
     read_needs,
-    read_profile,
     read_resource_trace,
     read_runs,
     read_scores,
@@ -60,11 +61,15 @@ WITH final AS (
 )
 SELECT * FROM final ORDER BY submitted_at, run_id, machine_type, stage, duration_s
 """
+PEAKS = """
+SELECT peak_memory_bytes FROM jobs.runs
+WHERE source = ? AND (group_key = ? OR name = ?) AND status = 'completed' AND peak_memory_bytes > 0
+ORDER BY run_id
+"""
 NO_RUNS = pd.DataFrame(
-    {name: pd.Series(dtype=kind) for name, kind in {"job": "str", "machine_type": "str", "nodes": "int64"}.items()}
-    | {"runtime_s": pd.Series(dtype=float), "completed": pd.Series(dtype=bool)}
-    | {"application": pd.Series(dtype="str"), "family": pd.Series(dtype="str")}
-)
+    {"job": "", "machine_type": "", "nodes": 0, "runtime_s": 0.0, "completed": True, "application": "", "family": ""},
+    index=[0],
+).head(0)
 
 
 @dataclass(frozen=True)
@@ -88,9 +93,13 @@ class Answered:
         return self.figures | summary | {"markdown": as_markdown(self.result, pictures=drawn)}
 
 
-def machines_path(machines: str | None, params: SearchParams) -> str:
-    """The table of machine types: the given one, or that of the settings."""
-    return machines if machines else str(ROOT / params.machines)
+def asking(*words: str, renamed: Mapping[str, str], **options: object) -> str:
+    """The command that asks again. options: those that are None or empty are left out, lists are repeated."""
+    command, columns = ["whorl", "advice", *words], [f"{ours}={theirs}" for ours, theirs in renamed.items()]
+    for name, value in {**options, "map": columns}.items():
+        for one in value if isinstance(value, list) else [value] if value else []:
+            command += [f"--{name.replace('_', '-')}", str(one)]
+    return shlex.join(command)
 
 
 def need_for(
@@ -106,7 +115,8 @@ def need_for(
     """A job's need of memory from what a user knows, None if that is nothing.
 
     memory_gb: it is known; profile: a table of runs with smaller inputs, input_gb: that of the whole run; recorded: a
-    source of job runs with peaks in the warehouse. Raises BadSetting for more than one, NotFound, BadInput."""
+    source of job runs with peaks in the warehouse. Raises BadSetting for more than one, NotFound, NoWarehouse,
+    BadInput."""
     given = [
         name for name, value in (("--memory-gb", memory_gb), ("--profile", profile), ("--peaks-of", recorded)) if value
     ]
@@ -117,26 +127,17 @@ def need_for(
     if profile:
         if not input_gb:
             raise BadSetting("--profile needs --input-gb; expected the size of the whole input, in GB")
-        rows = read_profile(profile, renamed or {})
+        rows = read_columns(profile, PROFILE, renamed or {})
         rows = rows[rows["job"] == job]
         sizes, peaks = rows["input_bytes"].to_numpy(float), rows["peak_bytes"].to_numpy(float)
         return memory_need(sizes, peaks, input_gb * BYTES_PER_GB)
     if recorded and warehouse is not None:
-        return need_of_peaks(recorded_peaks(warehouse, recorded, job).to_numpy(float))
+        with reading(warehouse) as connection:
+            recorded_peaks = connection.execute(PEAKS, [recorded, job, job]).df()["peak_memory_bytes"]
+        if recorded_peaks.empty:
+            raise NotFound(f"no peak of memory of job {job!r} in source {recorded!r}; expected its name or group key")
+        return need_of_peaks(recorded_peaks.to_numpy(float))
     return None
-
-
-def recorded_peaks(warehouse: Warehouse, source: str, job: str) -> pd.Series:
-    """Peaks of memory of a recurring job's completed runs in the warehouse, in bytes. Raises NotFound, NoWarehouse."""
-    query = """
-        SELECT peak_memory_bytes FROM jobs.runs
-        WHERE source = ? AND (group_key = ? OR name = ?) AND status = 'completed' AND peak_memory_bytes > 0
-        ORDER BY run_id"""
-    with reading(warehouse) as connection:
-        peaks = connection.execute(query, [source, job, job]).df()["peak_memory_bytes"]
-    if peaks.empty:
-        raise NotFound(f"no peak of memory of job {job!r} in source {source!r}; expected its name or group key")
-    return peaks
 
 
 def add_to_history(
@@ -150,13 +151,13 @@ def add_to_history(
     """Add a run to the history: machine type, nodes, runtime in seconds, and how it ended.
 
     Raises BadSetting for a machine type that is not described, or a job that has to be named, and as add_run."""
-    kinds = read_machines(machines_path(machines, params)).types
+    kinds = read_machines(machines or str(ROOT / params.machines), renamed).types
     if run[0] not in kinds:
         raise BadSetting(f"machine type {run[0]!r}: not described; expected one of {', '.join(kinds)}")
     runs = read_runs(history, renamed) if Path(history).exists() else NO_RUNS
     if job is None and runs.empty:
         raise BadSetting(f"{history}: the first run needs a job; expected --job")
-    add_run(Path(history), job or job_of(runs, job), *run)
+    add_run(Path(history), job or job_of(runs, job), *run, renamed)
 
 
 def search(
@@ -175,11 +176,14 @@ def search(
 
     runs = read_runs(history, renamed) if Path(history).exists() or "://" in history else NO_RUNS
     named = job_of(runs, job)
-    kinds = read_machines(machines_path(machines, params))
-    memory, dated = need_for(named, **need), kinds.priced_on
+    kinds = read_machines(machines or str(ROOT / params.machines), renamed)
+    memory, dated = need_for(named, **need, renamed=renamed), kinds.priced_on
     proposal = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
     logger.info("%s after %d runs: %s", named, len(proposal.tried), proposal.answer)
-    result = next_run_result(proposal, f"whorl advice search --history {history} --job {named}")
+    asked = {"peaks_of" if name == "recorded" else name: of for name, of in need.items() if name != "warehouse"}
+    limit = max_runtime_s and f"{max_runtime_s:g}s"
+    again = asking("search", renamed=renamed, history=history, machines=machines, job=named, max_runtime=limit, **asked)
+    result = next_run_result(proposal, again)
     return Answered(f"advice-search-{named}", asdict(proposal), result)
 
 
@@ -198,13 +202,14 @@ def evaluate(
     out: a folder for the searches, from which a call that was interrupted goes on. Raises BadInput."""
     from tasks.report.advice import evaluation_result
 
-    kinds = read_machines(machines_path(machines, search))
-    jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs) if needs else {})
+    described = machines or str(ROOT / search.machines)
+    kinds = read_machines(described, renamed)
+    jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, renamed) if needs else {})
     settings = params.model_dump_json(exclude={"ray_address"}) + code_version()
-    files = [Path(file) for file in (runs, machines_path(machines, search), needs, scores) if file]
+    files = [Path(file) for file in (runs, described, needs, scores) if file]
     inputs = contents_hash(*files) + sha256(settings.encode()).hexdigest()
     parts = None if out is None else Path(out) / "searches" / sha256(inputs.encode()).hexdigest()[:12]
-    table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs) if scores else None)
+    table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs, renamed) if scores else None)
     if out is not None:
         table.to_parquet(Path(out) / "searches.parquet")
     figures = {
@@ -216,13 +221,14 @@ def evaluate(
         "priced_on": kinds.priced_on,
         **figures_of(table, params),
     }
-    result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs}{' --out DIR' if out else ''}")
-    return Answered("advice-evaluation", figures, result)
+    tables, counts = {"machines": machines, "needs": needs, "scores": scores}, {"searches": params.searches}
+    again = asking("evaluate", runs, renamed=renamed, **tables, **counts, seed=params.seed, out=out)
+    return Answered("advice-evaluation", figures, evaluation_result(figures, Path(runs).name, again))
 
 
-def scores_by_aspect(path: str, jobs: Sequence[ReplayedJob]) -> dict[str, dict[str, float]]:
+def scores_by_aspect(path: str, jobs: Sequence[ReplayedJob], renamed: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """Scores of machine types by aspect. Raises BadInput for a machine type of the jobs that has none."""
-    table = read_scores(path, {})
+    table = read_scores(path, renamed)
     types = sorted({name for job in jobs for name in job.candidates.machine_type})
     by_aspect = {
         str(aspect): dict(zip(rows["machine_type"], rows["score"], strict=True))
@@ -254,7 +260,8 @@ def groups(
     if scores is not None:
         rows = read_machine_scores(scores, aspects, renamed)
     else:
-        rows = scores_of_nodes(read_node_scores(warehouse, str(source)))
+        rows = read_node_scores(warehouse, str(source))
+        rows = rows[rows["aspect"] != ALL_ASPECTS]
         rows = rows[rows["aspect"].isin(aspects)] if aspects else rows
         if rows.empty:
             in_aspects = f" in {', '.join(aspects)}" if aspects else ""
@@ -263,7 +270,7 @@ def groups(
     assigned = assign_tasks(task_demands(read_resource_trace(traces)), grouping) if traces else []
     logger.info("%d machines in %d groups, %d tasks", len(grouping.group_of), len(grouping.groups), len(assigned))
     published, name = published_groups(rows, params), Path(scores).stem if scores else str(source)
-    again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
+    again = asking("groups", renamed=renamed, scores=scores, source=source, aspects=",".join(aspects), traces=traces)
     if kubectl is not None:
         kubectl.write_text(kubectl_script(grouping))
     figures = grouping.as_json() | {"assigned": [vars(assignment) for assignment in assigned], "tarema": published}
@@ -292,8 +299,8 @@ def choose(
         runs = runs[runs["machine_type"] == source]
         if not (runs["job"] == named).any():
             raise NotFound(f"{history}: job {named!r} has no runs on {source!r}; expected a type of the table")
-    kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines).types.values()])
-    score_rows = None if scores is None else read_scores(scores, {})
+    kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines, renamed).types.values()])
+    score_rows = None if scores is None else read_scores(scores, renamed)
     choice = choose_type(runs, kinds.rename(columns={"name": "machine_type"}), score_rows, named, deadline_s, params)
     logger.info("%s: %s from %d runs on %s", choice.job, choice.machine_type, choice.n_runs, choice.source)
     figures = {key: value for key, value in vars(choice).items() if key != "estimates"}
@@ -301,9 +308,8 @@ def choose(
         {key: of for key, of in vars(type_estimate).items() if key != "late_draws"}
         for type_estimate in choice.estimates
     ]
-    again = (
-        f"whorl advice choose --history {history} --machines {machines} --job {choice.job} --deadline {deadline_s:g}s"
-    )
+    tables, limit = {"history": history, "machines": machines, "scores": scores}, f"{deadline_s:g}s"
+    again = asking("choose", renamed=renamed, **tables, job=choice.job, deadline=limit, source=source)
     return Answered(f"advice-choose-{choice.job}", figures, choice_result(choice, again))
 
 
@@ -315,22 +321,21 @@ def recorded_story(recording: str, params: ChoiceParams, job: str | None = None)
 
     folder = Path(recording)
     recorded = read_recording(folder)
-    history, scores = history_of(recorded.history), scores_of(recorded.executions)
+    history = recorded.history.rename(columns={"buffer_bytes": "memory_bytes"})  # what choose_type reads
+    scores = scores_of(recorded.executions)
     if job is not None and job not in recorded.multiples:
         raise NotFound(f"{folder}: no job {job!r}; expected one of {', '.join(recorded.multiples)}")
-    choices = choose_all(history, recorded.machines, scores, deadlines_of(history, recorded.multiples), params)
+    choices = choose_all(history, recorded.machines, scores, recorded.multiples, params)
     return story(choices, recorded.machines, scores, history, read_recorded(folder, "held_back"), job)
 
 
 def story_figures(summary: Story) -> dict[str, Any]:
     """What a recording says, as plain JSON has it."""
-    return {key: _plain(value) for key, value in vars(summary).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, pd.DataFrame):
-        return value.to_dict("records")
-    return vars(value) | {"is_inside": value.is_inside} if isinstance(value, LateCheck) else value
+    frames = {key: of.to_dict("records") for key, of in vars(summary).items() if isinstance(of, pd.DataFrame)}
+    checks = {
+        key: vars(of) | {"is_inside": of.is_inside} for key, of in vars(summary).items() if isinstance(of, LateCheck)
+    }
+    return {**vars(summary), **frames, **checks}
 
 
 def record(params: RecordParams, folder: str) -> dict[str, Any]:
@@ -340,16 +345,8 @@ def record(params: RecordParams, folder: str) -> dict[str, Any]:
     from tasks.advice.record.campaign import record_advice
 
     progress = record_advice(params, Path(folder))
-    logger.info("%d of %d runs recorded, %d of them undisturbed", progress.done, progress.planned, progress.clean)
-    return {
-        "folder": folder,
-        "n_planned": progress.planned,
-        "n_done": progress.done,
-        "n_clean": progress.clean,
-        "n_executions": progress.executions,
-        "statuses": progress.statuses,
-        "unavailable": {name: list(faults) for name, faults in progress.unavailable.items()},
-    }
+    logger.info("%d of %d runs recorded, %d of them undisturbed", progress.n_done, progress.n_planned, progress.n_clean)
+    return {"folder": folder} | asdict(progress)
 
 
 def read_vertices(warehouse: Warehouse, source: str) -> tuple[pd.DataFrame, pd.Series]:
@@ -394,7 +391,8 @@ def estimate_job(
             )
         start = str(counts.value_counts().index[0])
     transferred = transfer_job(basis_of(vertices, start, onto, params), runtimes_s, key, params)
-    again = f"whorl advice estimate --onto {onto} --job {key}"
+    named: dict[str, object] = {"from": start, "deadline": deadline_s and f"{deadline_s:g}s"}
+    again = asking("estimate", renamed={}, onto=onto, job=key, source=source, **named)
     result = transfer_result(transferred, params.confidence, deadline_s, again)
     return Answered(
         f"advice-estimate-{key}-{onto}", transfer_figures(transferred, params.confidence, deadline_s), result
@@ -410,7 +408,7 @@ def scores_for(table: str | None, warehouse: Warehouse, source: str | None, rena
         given = "both --scores and --scores-of" if table else "no scores of the machines"
         raise BadSetting(f"{given}; expected --scores FILE or --scores-of SOURCE (of `whorl nodes`)")
     if table is not None:
-        return read_scores(table, {ours: theirs for ours, theirs in renamed.items() if ours in SCORES})
+        return read_scores(table, renamed)
     thread_scores = thread_scores_of_source(warehouse, str(source))
     by_type = thread_scores[thread_scores["machine_type"] != ""].drop(columns="node")
     by_name = thread_scores[thread_scores["node"] != thread_scores["machine_type"]].drop(columns="machine_type")
@@ -420,25 +418,26 @@ def scores_for(table: str | None, warehouse: Warehouse, source: str | None, rena
 def estimate_traces(
     paths: Sequence[str],
     onto: str,
-    scores: pd.DataFrame,
+    scores: str | None,
+    warehouse: Warehouse,
+    scores_of: str | None,
     params: EstimateParams,
     *,
     start: str = "",
     machine: str = "",
     size_ratio: float = 1.0,
-    renamed: Mapping[str, str] | None = None,
+    renamed: Mapping[str, str],
 ) -> Answered:
     """Each task and the whole workflow of some traces on a machine.
 
-    start: the machine that runs are taken from, where the traces have several. machine: of traces that do not say it
-    (read_traces). scores: machine_type, aspect, score. size_ratio: of the input to the largest that ran. Raises as
-    read_traces and estimate."""
+    scores, scores_of: as scores_for takes them. start: the machine that runs are taken from, where the traces have
+    several. machine: of traces that do not say it (read_traces). size_ratio: of the input to the largest that ran.
+    Raises as read_traces, scores_for and estimate."""
     from tasks.report.advice import estimate_figures, estimate_result
 
-    columns = {ours: theirs for ours, theirs in (renamed or {}).items() if ours not in SCORES}
-    traces = read_traces(paths, columns, machine=machine)
-    for reason, n in traces.n_left_out.items():
-        logger.warning("left out %d tasks of the traces: %s", n, reason)
-    estimated = estimate(traces.runs, scores, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
-    again = f"whorl advice estimate --onto {onto} --traces {' --traces '.join(paths)}"
+    speeds = scores_for(scores, warehouse, scores_of, renamed)
+    runs = read_traces(paths, renamed, machine=machine)
+    estimated = estimate(runs, speeds, one_machine(runs, start), onto, params, size_ratio=size_ratio)
+    named = {"scores": scores, "scores_of": scores_of, "from": start, "machine": machine, "size_ratio": size_ratio}
+    again = asking("estimate", renamed=renamed, onto=onto, traces=list(paths), **named)
     return Answered(f"advice-estimate-{onto}", estimate_figures(estimated), estimate_result(estimated, again))

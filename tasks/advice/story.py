@@ -6,8 +6,7 @@ story(choices, machines, scores, history, held_back)            beside plain rul
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -32,6 +31,8 @@ from tasks.quantities import duration, share
 Floats = NDArray[np.float64]
 OURS, STAY, ORACLE = "choose", "stay on the source", "oracle (held-back runs)"
 THOUSAND, MB = 1000, 1e6
+TYPE_COLUMNS = ["machine_type", "verdict", "late", "late_low", "late_high", "median_s", "p95_s", "cost_1000_runs",
+                "bound", "lacks_memory"]  # fmt: skip
 BINS = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 1.0)  # of chances that were said
 RESAMPLES, SEED, TAILS = 2000, 7, (0.05, 0.95)  # intervals of 90 %
 SCORED = {  # aspect -> benchmark and metric of nodes
@@ -39,7 +40,6 @@ SCORED = {  # aspect -> benchmark and metric of nodes
     "cpu_all_threads": ("cpu-sysbench", "events_per_second", 1.0),
     "disk": ("disk-fio", "read_bw", 1 / MB),
 }
-HISTORY_NAMES = {"buffer_bytes": "memory_bytes"}
 
 
 def scores_of(executions: pd.DataFrame) -> pd.DataFrame:
@@ -54,27 +54,18 @@ def scores_of(executions: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["machine_type", "aspect", "score"])
 
 
-def history_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """Recorded runs with the columns that choose_type reads."""
-    return runs.rename(columns=HISTORY_NAMES)
-
-
-def deadlines_of(history: pd.DataFrame, multiples: Mapping[str, float]) -> dict[str, float]:
-    """The deadline of each job in seconds: its multiple of the median of its completed runs."""
-    medians = history[history["status"] == COMPLETED].groupby("job")["runtime_s"].median()
-    return {job: float(medians[job]) * multiple for job, multiple in multiples.items()}
-
-
 def choose_all(
     history: pd.DataFrame,
     machines: pd.DataFrame,
     scores: pd.DataFrame,
-    deadlines: Mapping[str, float],
+    multiples: Mapping[str, float],
     params: ChoiceParams | None = None,
 ) -> tuple[Choice, ...]:
-    """A choice for every job that has a deadline, in that order."""
+    """A choice for every job that has a multiple, in that order: its deadline over the median of its completed runs."""
+    medians = history[history["status"] == COMPLETED].groupby("job")["runtime_s"].median()
     return tuple(
-        choose_type(history, machines, scores, job, deadline_s, params) for job, deadline_s in deadlines.items()
+        choose_type(history, machines, scores, job, float(medians[job]) * multiple, params)
+        for job, multiple in multiples.items()
     )
 
 
@@ -260,28 +251,34 @@ def check_late(choices: Sequence[Choice], truth: pd.DataFrame, types: Mapping[st
 
 
 @dataclass(frozen=True)
-class Story:
-    """What is told at the end. answer, sureness, reason, next_run: sentences on one job; types: its types; jobs: every
-    job's choice beside the best; rules: compare; chosen, everywhere: late shares pooled; runtimes: by type, error of
-    the median and coverage; calibration: chances that were said beside what was. All but the sentences and types are
-    None without held-back runs."""
+class TypeAnswer:
+    """The answer for one job in sentences, with the table of its types."""
 
     answer: str
     sureness: str
     reason: str
     next_run: str
     types: pd.DataFrame
-    jobs: pd.DataFrame | None = None
-    rules: pd.DataFrame | None = None
-    chosen: LateCheck | None = None
-    everywhere: LateCheck | None = None
-    runtimes: pd.DataFrame | None = None
-    calibration: pd.DataFrame | None = None
 
 
-def story_of(choice: Choice) -> Story:
+@dataclass(frozen=True)
+class Story(TypeAnswer):
+    """What is told at the end: the answer for one job; jobs: every job's choice beside the best; rules: compare;
+    chosen, everywhere: late shares pooled; runtimes: by type, error of the median and coverage; calibration: chances
+    that were said beside what was."""
+
+    jobs: pd.DataFrame
+    rules: pd.DataFrame
+    chosen: LateCheck
+    everywhere: LateCheck
+    runtimes: pd.DataFrame
+    calibration: pd.DataFrame
+
+
+def story_of(choice: Choice) -> TypeAnswer:
     """One job's answer in sentences, with the table of types."""
-    return Story(answer_of(choice), sureness_of(choice), reason_of(choice), next_run_of(choice), types_table(choice))
+    sentences = (answer_of(choice), sureness_of(choice), reason_of(choice), next_run_of(choice))
+    return TypeAnswer(*sentences, types_table(choice))
 
 
 def story(
@@ -300,8 +297,8 @@ def story(
     rules = {OURS: ours} | rule_choices(history, machines, scores, deadlines, late_share)
     moving = next((choice for choice in choices if choice.machine_type != choice.source), choices[0])
     answer = story_of(next((choice for choice in choices if choice.job == about), moving))
-    return replace(
-        answer,
+    return Story(
+        **vars(answer),
         jobs=jobs_table(choices, truth),
         rules=compare(rules, truth, late_share),
         chosen=check_late(choices, truth, {job: [kind] for job, kind in ours.items()}),
@@ -372,25 +369,11 @@ def next_run_of(choice: Choice) -> str:
 
 def types_table(choice: Choice) -> pd.DataFrame:
     """One row a type, the answer first, then by cost."""
-    rows: list[dict[str, Any]] = [
-        {
-            "machine_type": estimate.machine_type,
-            "verdict": _verdict(estimate, choice),
-            "late": estimate.late,
-            "late_low": estimate.low,
-            "late_high": estimate.high,
-            "median_s": estimate.median_s,
-            "p95_s": estimate.p95_s,
-            "cost_1000_runs": estimate.cost * THOUSAND,
-            "bound": estimate.bound,
-            "lacks_memory": estimate.lacks_memory,
-        }
-        for estimate in choice.estimates
-    ]
-    table = pd.DataFrame(rows).sort_values("cost_1000_runs")
-    return table.sort_values(
-        "machine_type", key=lambda names: names != choice.machine_type, kind="stable", ignore_index=True
-    )
+    table = pd.DataFrame([vars(e) for e in choice.estimates]).rename(columns={"low": "late_low", "high": "late_high"})
+    verdicts = [_verdict(estimate, choice) for estimate in choice.estimates]
+    table = table.assign(verdict=verdicts, cost_1000_runs=table["cost"] * THOUSAND).sort_values("cost_1000_runs")
+    is_other = table["machine_type"] != choice.machine_type
+    return table[TYPE_COLUMNS].loc[is_other.sort_values(kind="stable").index].reset_index(drop=True)
 
 
 def _verdict(estimate: TypeEstimate, choice: Choice) -> str:

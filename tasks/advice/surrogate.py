@@ -57,11 +57,6 @@ class TrialRuns:
     log_cost: Floats
     is_completed: Bools
 
-    @property
-    def best(self) -> float | None:
-        """The least log cost of a completed run."""
-        return float(self.log_cost[self.is_completed].min()) if self.is_completed.any() else None
-
 
 @dataclass(frozen=True)
 class Posterior:
@@ -70,11 +65,6 @@ class Posterior:
     mean: Floats
     variance: Floats
     covariance: Floats = field(repr=False)
-
-    @property
-    def deviation(self) -> Floats:
-        """Standard deviations, (n,)."""
-        return np.sqrt(self.variance)
 
 
 @dataclass(frozen=True)
@@ -215,25 +205,18 @@ def in_time(belief: Posterior, candidates: Configurations, max_runtime_s: float,
     return chance
 
 
-@dataclass(frozen=True)
-class Example:
-    """A job of another application: candidates, their log costs, and which of their runs completed."""
-
-    candidates: Configurations
-    log_cost: Floats
-    is_completed: Bools
-
-
-def learned(examples: Sequence[Example], *, prior_precision: float = 30.0, n_steps: int = 40) -> SurrogateParams:
+def learned(
+    examples: Sequence[tuple[Configurations, TrialRuns]], *, prior_precision: float = 30.0, n_steps: int = 40
+) -> SurrogateParams:
     """Parameters of greatest posterior density on jobs of other applications.
 
-    Prior: normal on the logarithms of all kernel parameters around the fixed ones; completion: logistic regression
-    with scikit-learn's penalty. Failed runs tell of completion alone."""
+    examples: of each job its candidates, and the runs on them. Prior: normal on the logarithms of all kernel parameters
+    around the fixed ones; completion: logistic regression with scikit-learn's penalty. Failed runs tell of completion
+    alone."""
     start = np.log([*FIXED.weights, *FIXED.scales, LEAST_NOISE])
     completed = [
-        (example.candidates.subset(rows), example.log_cost[rows])
-        for example in examples
-        for rows in [np.flatnonzero(example.is_completed)]
+        (candidates.subset(runs.candidate[runs.is_completed]), runs.log_cost[runs.is_completed])
+        for candidates, runs in examples
     ]
 
     def unpacked(point: Floats) -> SurrogateParams:
@@ -256,13 +239,13 @@ def learned(examples: Sequence[Example], *, prior_precision: float = 30.0, n_ste
     return replace(params, noise=max(params.noise, LEAST_NOISE), completion=_learned_completion(examples))
 
 
-def _learned_completion(examples: Sequence[Example]) -> tuple[float, ...]:
-    is_completed = np.concatenate([example.is_completed for example in examples])
+def _learned_completion(examples: Sequence[tuple[Configurations, TrialRuns]]) -> tuple[float, ...]:
+    is_completed = np.concatenate([runs.is_completed for _, runs in examples])
     if is_completed.all() or not is_completed.any():
         return FIXED.completion
     # a second that a proposal need not pay
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 
-    axes = np.concatenate([_completion_axes(example.candidates).T[:, 1:] for example in examples])
+    axes = np.concatenate([_completion_axes(candidates).T[runs.candidate, 1:] for candidates, runs in examples])
     fitted = LogisticRegression().fit(axes, is_completed)
     return (float(fitted.intercept_[0]), *(float(slope) for slope in fitted.coef_[0]))

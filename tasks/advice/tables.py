@@ -5,6 +5,7 @@ row a task that ran, are Nextflow's trace.txt, Lotaru's execution reports, or a 
 not say on which machine a task ran: the folder that it lies in, or --machine, does. Its sizes are what a task read
 (rchar), unless another column is named with --map size=THEIRS."""
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,98 +13,142 @@ from pathlib import PurePosixPath
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tasks.advice.machines import Ints, MachineType, MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.intake import aliases
+from tasks.intake.aliases import amounts, named, single_column, trimmed
 from tasks.intake.cells import flag_of
 from tasks.intake.files import number_of
-from tasks.intake.tables import WholeTable, choose_columns, known_otherwise, whole_table
+from tasks.intake.tables import choose_columns, whole_table
 from tasks.jobs.columns import status_of
 from tasks.params import ReadLimits
+from tasks.quantities import FACTORS, Dimension, unit_in_name
 
+logger = logging.getLogger(__name__)
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its type, other names that it is known by, and whether a table may be without it."""
+    """A column: its type, other names that it is known by, whether a table may be without it, and the unit of its
+    numbers (s, B or GB), in which those with another unit are read as well: `Duration (min)`, a cell `2.5 h`."""
 
     kind: type
     known_as: tuple[str, ...] = ()
     is_needed: bool = True
+    unit: str = ""
+
+    @property
+    def dimension(self) -> Dimension | None:
+        """What its numbers measure, where they have a unit."""
+        return ("s" if self.unit == "s" else "bytes") if self.unit else None
 
 
 RUNS = {
-    "job": Field(str, ("workload",)),
-    "machine_type": Field(str, ("vm_type", "instance_type", "machine")),
-    "nodes": Field(int, ("node_count", "n_nodes", "scale_out")),
-    "runtime_s": Field(float, ("elapsed_time_s",)),
-    "completed": Field(bool, ("status",), is_needed=False),
+    "job": Field(str, ("workload", "job_name", "application")),
+    "machine_type": Field(str, ("vm_type", "instance_type", "instance", "machine")),
+    "nodes": Field(int, ("node_count", "n_nodes", "num_nodes", "scale_out", "instance_count", "workers")),
+    "runtime_s": Field(float, ("elapsed_time_s", "runtime", "duration", "elapsed"), unit="s"),
+    "completed": Field(bool, ("status", "state", "outcome"), is_needed=False),
     "application": Field(str, (), is_needed=False),
     "framework": Field(str, (), is_needed=False),
-    "input_bytes": Field(float, ("input_size_bytes",), is_needed=False),
+    "input_bytes": Field(float, ("input_size_bytes",), is_needed=False, unit="B"),
 }
 JOB_RUNS = {
     "job": RUNS["job"],
     "machine_type": RUNS["machine_type"],
     "runtime_s": RUNS["runtime_s"],
     "completed": RUNS["completed"],
-    "cpu_s": Field(float, ("cpu_seconds",), is_needed=False),
-    "read_bytes": Field(float, ("disk_read_bytes",), is_needed=False),
-    "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes"), is_needed=False),
-    "spilled_bytes": Field(float, ("temp_bytes",), is_needed=False),
+    "cpu_s": Field(float, ("cpu_seconds",), is_needed=False, unit="s"),
+    "read_bytes": Field(float, ("disk_read_bytes",), is_needed=False, unit="B"),
+    "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes"), is_needed=False, unit="B"),
+    "spilled_bytes": Field(float, ("temp_bytes",), is_needed=False, unit="B"),
 }
 MACHINES = {
-    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "name")),
+    "machine_type": Field(str, ("vm_type", "instance_type", "instance", "machine", "name")),
     "vcpu": Field(float, ("vcpus", "cores")),
-    "memory_gb": Field(float, ("memory", "ram_gb")),
-    "price_per_h": Field(float, ("price", "price_usd_per_h")),
+    "memory_gb": Field(float, ("memory", "ram"), unit="GB"),
+    "price_per_h": Field(float, ("price", "price_usd_per_h", "price_per_hour", "price_usd_hour", "hourly_price")),
     "priced_on": Field(str, is_needed=False),
 }
 PROFILE = {
     "job": Field(str),
-    "input_bytes": Field(float, ("dataset_size",)),
-    "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes")),
+    "input_bytes": Field(float, ("dataset_size",), unit="B"),
+    "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes"), unit="B"),
 }
 NEEDS = {"job": Field(str), "need_gb": Field(object)}
 MACHINE_SCORES = {
-    "machine": Field(str, ("node", "instance", "machine_type", "name")),
+    "machine": Field(str, ("node", "instance", "machine_type", "name", "host")),
     "aspect": Field(str),
     "score": Field(float),
     "low": Field(float, is_needed=False),
     "high": Field(float, is_needed=False),
 }
 SCORES = {
-    "machine_type": Field(str, ("node", "instance")),
+    "machine_type": Field(str, ("node", "instance", "machine", "name")),
     "aspect": Field(str, is_needed=False),
     "score": Field(object),
 }
+SHARED = ("job", "machine_type", "input_bytes")  # of several tables of one question, which may name them differently
+
+
+def theirs_of(names: Sequence[str], fields: Mapping[str, Field], renamed: Mapping[str, str]) -> dict[str, str]:
+    """What a table calls those of our columns that it calls otherwise: as --map says (renamed), which may speak of
+    another table of the question, else by an alias, in any spelling and with a unit behind it."""
+    known = {alias: ours for ours, field in fields.items() for alias in field.known_as if alias not in fields}
+    theirs: dict[str, str] = {}
+    for named_as, name in renamed.items():
+        ours = known.get(named_as, named_as)
+        if (ours in fields or ours not in ANYWHERE) and (name in names or ours not in SHARED):
+            theirs[ours] = name
+    for ours, field in fields.items():
+        if ours not in theirs and ours not in names:
+            for name, _ in named(names, (ours, *field.known_as), theirs.values(), field.dimension):
+                theirs.setdefault(ours, name)
+    return theirs
+
+
+def factor_of_column(path: str, column: str, field: Field) -> float:
+    """How much of the field's unit one in a column is that may name another. Raises BadInput where nobody can tell."""
+    if field.dimension is None:
+        return 1.0
+    try:
+        unit = unit_in_name(column, field.dimension) or field.unit
+    except ValueError as error:
+        raise BadInput(path, f"column {quoted(column)}: {error}", "a unit that one can tell", "rename it") from error
+    return FACTORS[field.dimension][unit.lower()] / FACTORS[field.dimension][field.unit.lower()]
 
 
 def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, str]) -> pd.DataFrame:
-    """The rows of a table with our columns, those that it does not need only where it has them.
+    """The rows of a table with our columns, in our units, those that it does not need only where it has them.
 
     renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
     with its line."""
     table = whole_table(path, ReadLimits())
-    aliases = known_otherwise(table.names, {ours: field.known_as for ours, field in fields.items()}, renamed)
-    needed = [(ours,) for ours, field in fields.items() if field.is_needed]
-    columns = choose_columns(table, list(fields), needed, {**aliases, **renamed})
+    theirs = theirs_of(table.names, fields, renamed)
+    columns = choose_columns(table, list(fields), [(ours,) for ours in fields if fields[ours].is_needed], theirs)
     if len(table.refused):
         line = table.refused.iloc[0]
         raise BadInput(path, f"line {line['place']}: {line['reason']}", "a row of the table", "mend that line")
-    return pd.DataFrame(
-        {
-            ours: _values(path, ours, fields[ours], pd.Series(column.to_pylist(), dtype=object), table.places)
-            for ours, column in columns.items()
-        }
-    )
+    values = {
+        ours: _values(path, ours, fields[ours], column, theirs.get(ours, ours), table.places)
+        for ours, column in columns.items()
+    }
+    for ours, name in theirs.items():
+        if dimension := fields[ours].dimension:
+            unit = unit_in_name(name, dimension)
+            if unit is None or factor_of_column(path, name, fields[ours]) != 1:  # nothing is guessed in silence
+                words = single_column(name, unit=unit or fields[ours].unit).in_words(ours, dimension)
+                logger.warning("%s: %s", path, words)
+    return pd.DataFrame(values)
 
 
-def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) -> pd.Series:
+def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs: str, places: Ints) -> pd.Series:
     """A column in its type; what may be missing is empty or NaN there."""
+    cells = pd.Series(column.to_pylist(), dtype=object)
     texts = cells.map(lambda cell: "" if cell is None else str(cell).strip())
     is_empty = (texts == "") | (texts == "nan")
     if field.kind is object:
@@ -114,8 +159,12 @@ def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) 
         values = texts.map(_is_completed)
         bad, expected = values.isna(), "completed, failed or killed, or true and false"
     else:
-        values = pd.to_numeric(texts, errors="coerce").astype(float)
-        bad, expected = values.isna() | np.isinf(values), "a number"
+        unit = (
+            FACTORS[field.dimension][field.unit.lower()] if field.dimension else 1.0
+        )  # cells with a unit: s and bytes
+        factor = unit * factor_of_column(path, theirs, field)
+        values = amounts(trimmed(column), field.dimension, factor, has_commas=False)[0] / unit
+        bad, expected = ~np.isfinite(values), "a number"
         if field.kind is int:
             bad, expected = bad | (values < 1) | (values % 1 != 0), "a whole number from 1"
     if not field.is_needed and field.kind is not bool:
@@ -169,11 +218,11 @@ class Machines:
     priced_on: str
 
 
-def read_machines(path: str) -> Machines:
+def read_machines(path: str, renamed: Mapping[str, str]) -> Machines:
     """Machine types: machine_type, vcpu, memory_gb, price_per_h, and the day of the price (priced_on).
 
     Raises BadInput for one without a price, one that stands there twice, and for vCPU, memory or price not above 0."""
-    table = read_columns(path, MACHINES, {})
+    table = read_columns(path, MACHINES, renamed)
     for name in ("vcpu", "memory_gb", "price_per_h"):
         for kind, value in zip(table["machine_type"], table[name], strict=True):
             if not value > 0:
@@ -188,15 +237,10 @@ def read_machines(path: str) -> Machines:
     return Machines(types, " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "")
 
 
-def read_profile(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
-    """Runs with down-sampled input: job, input_bytes, peak_bytes. Raises BadInput."""
-    return read_columns(path, PROFILE, renamed)
-
-
-def read_needs(path: str) -> dict[str, MemoryNeed]:
+def read_needs(path: str, renamed: Mapping[str, str]) -> dict[str, MemoryNeed]:
     """Memory needs by job: need_gb, 0 where more input needs no more, empty where it is not clear. Raises BadInput."""
-    table = read_columns(path, NEEDS, {})
-    texts = table["need_gb"].map(lambda value: "" if value is None else str(value).strip())
+    table = read_columns(path, NEEDS, renamed)
+    texts = table["need_gb"]
     numbers = pd.to_numeric(texts, errors="coerce")
     if (bad := (texts != "") & ~(numbers >= 0)).any():
         problem = f"need_gb of {quoted(table['job'][bad].iloc[0])} is {quoted(texts[bad].iloc[0])}"
@@ -209,7 +253,7 @@ def read_scores(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
 
     A machine whose score is empty has none. Raises BadInput for a score that is no number, or not above 0."""
     scores = read_columns(path, SCORES, renamed)
-    texts = scores["score"].map(lambda value: "" if value is None else str(value).strip())
+    texts = scores["score"]
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)
     if (bad := (texts != "") & ~(numbers > 0)).any():
         at = int(np.flatnonzero(bad.to_numpy())[0])
@@ -253,29 +297,23 @@ def read_resource_trace(path: str) -> pd.DataFrame:
 
 
 TASK_COLUMNS = ["workflow", "task", "machine", "size", "runtime_s"]
-KNOWN = [*TASK_COLUMNS, "runtime_ms", "realtime", "status"]
-LOTARU = {
-    "workflow": "Workflow", "task": "Task", "machine": "Machine", "size": "TaskInputSizeUncompressed",
-    "runtime_ms": "Realtime",
-}  # fmt: skip
-NEXTFLOW_TASKS = ("process", "name")  # without and with what a task worked on, in brackets behind it
-NEXTFLOW_SIZE = "rchar"
+TASKS = {  # also as Nextflow's traces and Lotaru's reports name them
+    "workflow": Field(str, is_needed=False),
+    "task": Field(str, ("process", "name")),  # without and with what a task worked on, in brackets behind it
+    "machine": Field(str, is_needed=False),
+    "size": Field(str, ("task_input_size_uncompressed", "rchar")),
+    "runtime_s": Field(str),
+    "runtime_ms": Field(str),
+    "realtime": Field(str),  # with a unit, or in ms
+    "status": Field(str, is_needed=False),
+}
+ANYWHERE = {*TASKS, *RUNS, *JOB_RUNS, *MACHINES, *PROFILE, *NEEDS, *MACHINE_SCORES, *SCORES}
 OF_WHAT = re.compile(r"\s*\([^()]*\)\s*$")  # NFCORE:FASTQC (sample1): the task is NFCORE:FASTQC
 FINISHED = {"completed", "cached", "complete", "ok", "success", "succeeded", "true", ""}  # cached: it ran once
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)i?B?", re.IGNORECASE)
 POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 STEP_BYTES = 1024  # Nextflow's KB
 MS = 1e-3
-
-
-@dataclass(frozen=True)
-class Traces:
-    """runs: workflow, task, machine, size (> 0, bytes as a rule), runtime_s (> 0), of finished tasks.
-
-    n_left_out: rows that are none, by reason in words."""
-
-    runs: pd.DataFrame
-    n_left_out: Mapping[str, int]
 
 
 def duration_s(text: str) -> float:
@@ -294,12 +332,12 @@ def size_bytes(text: str) -> float:
     return float(match[1]) * float(STEP_BYTES ** POWERS[match[2].upper()]) if match else float("nan")
 
 
-def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: str = "") -> Traces:
-    """All finished tasks of some traces.
+def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: str = "") -> pd.DataFrame:
+    """All finished tasks of some traces: workflow, task, machine, size (> 0, bytes as a rule), runtime_s (> 0).
 
-    renamed: ours to theirs. machine: for files that have no column of it; else the name of the folder that a file lies
-    in. Raises BadInput for a file without tasks, runtimes or sizes, and for finished
-    tasks that took no time or read nothing throughout."""
+    Rows that are none are logged by reason. renamed: ours to theirs. machine: for files that have no column of it; else
+    the name of the folder that a file lies in. Raises BadInput for a file without tasks, runtimes or sizes, and for
+    finished tasks that took no time or read nothing throughout."""
     parts, reasons = [], {"not finished": 0, "no runtime above 0": 0, "no size above 0": 0}
     for path in paths:
         rows = _rows(path, renamed, machine)
@@ -310,30 +348,29 @@ def read_traces(paths: Sequence[str], renamed: Mapping[str, str], *, machine: st
         reasons["no size above 0"] += int((is_finished & has_time & ~has_size).sum())
         kept = rows[is_finished & has_time & has_size]
         if kept.empty:
-            problem = _why_none(is_finished, has_time)
+            problem = f"none of its {int((is_finished & has_time).sum())} finished tasks says a size above 0"
+            if not (is_finished & has_time).any():
+                problem = f"each of its {int(is_finished.sum())} finished tasks took 0 s, or says no time"
+            if not is_finished.any():
+                problem = f"none of its {len(is_finished)} tasks has finished"
             raise BadInput(
                 path, problem, "finished tasks with a runtime and a size above 0", "name another column with --map"
             )
         parts.append(kept[TASK_COLUMNS])
     if not parts:
         raise BadInput("traces", "no file is named", "at least one trace", "name it with --traces")
-    return Traces(pd.concat(parts, ignore_index=True), {name: n for name, n in reasons.items() if n})
-
-
-def _why_none(is_finished: pd.Series, has_time: pd.Series) -> str:
-    if not is_finished.any():
-        return f"none of its {len(is_finished)} tasks has finished"
-    if not (is_finished & has_time).any():
-        return f"each of its {int(is_finished.sum())} finished tasks took 0 s, or says no time"
-    return f"none of its {int((is_finished & has_time).sum())} finished tasks says a size above 0"
+    for reason, n in reasons.items():
+        if n:
+            logger.warning("left out %d tasks of the traces: %s", n, reason)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
     """Every row of a file: TASK_COLUMNS and status; NaN where a value is none."""
     table = whole_table(path, ReadLimits())
-    others = {ours: theirs for ours, theirs in _aliases(table).items() if ours not in table.names}
+    runtimes = ("runtime_s", "runtime_ms", "realtime")
     columns = choose_columns(
-        table, KNOWN, [("task",), ("runtime_s", "runtime_ms", "realtime"), ("size",)], {**others, **renamed}
+        table, list(TASKS), [("task",), runtimes, ("size",)], theirs_of(table.names, TASKS, renamed)
     )
     texts = {ours: pd.Series(column.to_pylist()).map(_text) for ours, column in columns.items()}
     n = len(texts["task"])
@@ -355,16 +392,6 @@ def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
             "status": texts["status"] if "status" in texts else pd.Series([""] * n),
         }
     )
-
-
-def _aliases(table: WholeTable) -> dict[str, str]:
-    """Our columns by theirs, for Lotaru's reports and Nextflow's traces."""
-    names = set(table.names)
-    if set(LOTARU.values()) <= names:
-        return dict(LOTARU)
-    task = next((name for name in NEXTFLOW_TASKS if name in names), "")
-    columns = {"task": task} if task else {}
-    return columns | ({"size": NEXTFLOW_SIZE} if NEXTFLOW_SIZE in names else {})
 
 
 def _runtimes(texts: Mapping[str, pd.Series]) -> pd.Series:

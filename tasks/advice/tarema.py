@@ -77,12 +77,6 @@ def _numbers(column: pd.Series) -> pd.Series:
         ) from error
 
 
-def demand_levels(demands: pd.DataFrame) -> pd.DataFrame:
-    """Level of each task in each resource, by quartiles over the tasks: task, cpu, memory, io."""
-    levels = {resource: quartile_levels(demands[column].to_numpy()) for resource, column in DEMAND_OF.items()}
-    return pd.DataFrame({"task": demands["task"], **levels})
-
-
 def assign_tasks(demands: pd.DataFrame, grouping: Grouping) -> list[Assignment]:
     """The group of machines for each task: the least that the task needs, so that the best stay free for others.
 
@@ -97,15 +91,16 @@ def assign_tasks(demands: pd.DataFrame, grouping: Grouping) -> list[Assignment]:
             "aspects whose names begin with cpu, memory or io", "name the aspects of each resource",
         )  # fmt: skip
     assignments = []
-    for row in demand_levels(demands).to_dict("records"):
-        levels = {name: int(row[name]) for name in RESOURCES}
+    levels_of = {name: quartile_levels(demands[column].to_numpy()).tolist() for name, column in DEMAND_OF.items()}
+    for at, task in enumerate(demands["task"]):
+        levels = {name: of[at] for name, of in levels_of.items()}
 
         def cost(group: MachineGroup, levels: dict[str, int] = levels) -> tuple[int, int, int, str]:
             gaps = [min(group.levels[at] for at in of) - levels[name] for name, of in aspects.items() if of]
             return -sum(at for at in gaps if at < 0), sum(at for at in gaps if at > 0), -len(group.machines), group.name
 
         best = min(grouping.groups, key=cost)
-        assignments.append(Assignment(str(row["task"]), levels, best.name, cost(best)[0]))
+        assignments.append(Assignment(str(task), levels, best.name, cost(best)[0]))
     return assignments
 
 

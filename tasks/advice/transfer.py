@@ -13,6 +13,7 @@ much work and tokens differ between the two types, is learned from the stages of
 A ratio of speeds cannot do that: durations followed speed with an exponent of 1.4 where types also differed in load, of
 1.03 where they were quiet (data/recorded/jobs)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -167,20 +168,27 @@ def transfer_stage(stage: pd.DataFrame, here: Slowdowns, there: Slowdowns, habit
     return np.asarray(np.exp(log_work[:, None] + there.at(log_work) + shift))
 
 
+def _on_both(
+    earlier: pd.DataFrame, later: pd.DataFrame, pools: Pools
+) -> Iterator[tuple[str, str, pd.DataFrame, pd.DataFrame]]:
+    """The stages with enough earlier vertices on the source and later ones on the target: job, stage, both."""
+    truths = dict(list(later[later["machine_type"] == pools.target].groupby(["job", "stage"])))
+    for (job, stage), here in earlier[earlier["machine_type"] == pools.source].groupby(["job", "stage"]):
+        truth = truths.get((job, stage))
+        if truth is not None and len(here) >= LEAST_SOURCE and len(truth) >= LEAST_TRUTH:
+            yield str(job), str(stage), here, truth
+
+
 def stages_on_both(history: pd.DataFrame, pools: Pools) -> pd.DataFrame:
     """The stages that ran on source and target, one row each: job, stage, deviation on the source, residual on the
     target (log of its median over what work and other jobs' slowdowns say), and weight (harmonic, of the vertices)."""
-    truths = dict(list(history[history["machine_type"] == pools.target].groupby(["job", "stage"])))
     rows = []
-    for key, stage in history[history["machine_type"] == pools.source].groupby(["job", "stage"]):
-        truth = truths.get(key)
-        if truth is None or len(stage) < LEAST_SOURCE or len(truth) < LEAST_TRUTH:
-            continue
-        here, there = pools.without(str(key[0]))
+    for job, name, stage, truth in _on_both(history, history, pools):
+        here, there = pools.without(job)
         estimate_s = np.median(transfer_stage(stage, here, there, NO_HABIT))
         residual = float(np.log(truth["duration_s"].median() / estimate_s))
         weight = len(stage) * len(truth) / (len(stage) + len(truth))
-        rows.append((key[0], key[1], own_deviation(stage, here), residual, weight))
+        rows.append((job, name, own_deviation(stage, here), residual, weight))
     return pd.DataFrame(rows, columns=["job", "stage", "deviation", "residual", "weight"])
 
 
@@ -214,21 +222,15 @@ def calibration_scores(history: pd.DataFrame, source: str, target: str, confiden
     stands for the history, so that load that changes with time is in the scores."""
     middle = history["submitted_at"].quantile(0.5)
     earlier, later = history[history["submitted_at"] <= middle], history[history["submitted_at"] > middle]
-    truths = dict(list(later[later["machine_type"] == target].groupby(["job", "stage"])))
-    rows = []
-    pools = Pools(earlier, source, target)
+    rows, pools = [], Pools(earlier, source, target)
     stages = stages_on_both(earlier, pools)
-    for key, stage in earlier[earlier["machine_type"] == source].groupby(["job", "stage"]):
-        truth = truths.get(key)
-        if truth is None or len(stage) < LEAST_SOURCE or len(truth) < LEAST_TRUTH:
-            continue
-        job = str(key[0])
+    for job, name, stage, truth in _on_both(earlier, later, pools):
         draws = transfer_stage(stage, *pools.without(job), habit_without(stages, job)).ravel()
         low, high = np.log(stage_interval(draws, confidence))
         log_truth = np.log(truth["duration_s"].to_numpy(float))
         off = float(np.median(log_truth) - np.log(np.median(draws)))
         score = np.maximum(low - log_truth, log_truth - high)
-        rows.append((job, key[1], score, np.full(len(score), 1 / len(score)), off))
+        rows.append((job, name, score, np.full(len(score), 1 / len(score)), off))
     columns = ["job", "stage", "score", "weight", "median"]
     return pd.DataFrame(rows, columns=columns).explode(["score", "weight"], ignore_index=True)
 

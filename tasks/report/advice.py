@@ -12,7 +12,7 @@ from tasks.advice.groups import LEVEL_NAMES, Grouping
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
 from tasks.advice.search import SearchProposal
 from tasks.advice.story import OURS as CHOICE
-from tasks.advice.story import STAY, LateCheck, Story, story_of
+from tasks.advice.story import STAY, LateCheck, Story, TypeAnswer, story_of
 from tasks.advice.tarema import Assignment
 from tasks.advice.transfer import TransferredRuns
 from tasks.quantities import duration, number, share
@@ -22,11 +22,6 @@ from tasks.report.result import Column, Figure, Result, Table, columns, count, p
 
 MOST_STEPS = 300  # of a distribution in a figure
 RATIO = "{:.3f}".format
-
-
-def ratio_text(value: float | None) -> str:
-    """A multiple of the optimum with three decimals."""
-    return "–" if value is None or value != value else RATIO(value)
 
 
 def next_run_result(proposal: SearchProposal, again: str) -> Result:
@@ -79,7 +74,8 @@ def _row(figures: Mapping[str, Any], prefix: str, method: str) -> dict[str, Any]
         low, high = row["minus_ours.6.low"], row["minus_ours.6.high"]
         row["against"] = f"{row['minus_ours.6']:+.3f} ({low:+.3f} to {high:+.3f})"
     for n in CHECKPOINTS:
-        row[f"after.{n}"] = f"{ratio_text(row.get(f'mean.{n}'))}, {ratio_text(row.get(f'median.{n}'))}"
+        ratios = (row.get(f"mean.{n}"), row.get(f"median.{n}"))
+        row[f"after.{n}"] = ", ".join("–" if ratio is None else RATIO(ratio) for ratio in ratios)
     return {**row, "words": WORDS[method]}
 
 
@@ -134,9 +130,8 @@ TYPES_WORDS = "Chance of being late with its interval, and what runs cost, as ex
 
 def choice_result(choice: Choice, again: str) -> Result:
     """The type for one job: what it is expected to do, and what to run next."""
-    story = story_of(choice)
     made_of = f"{choice.n_runs} runs of {choice.job} on {choice.source}, {len(choice.estimates)} types"
-    return _story_of(story, f"A machine type for {choice.job}", (), made_of, again)
+    return _type_result(story_of(choice), f"A machine type for {choice.job}", (), made_of, again)
 
 
 def story_result(story: Story, name: str, again: str, job: str | None = None) -> Result:
@@ -144,28 +139,19 @@ def story_result(story: Story, name: str, again: str, job: str | None = None) ->
     made_of = f"{name}: machine types are emulated, their prices invented"
     checks = story_checks(story)
     if job is not None:
-        return _story_of(story, f"A machine type for {job}", checks, made_of, again)
-    tables: list[Table] = []
-    if (
-        story.jobs is not None
-        and story.rules is not None
-        and story.runtimes is not None
-        and story.calibration is not None
-    ):
-        tables = [
-            Table("Every job", "The answers beside what the held-back runs say.", JOBS, records(story.jobs)),
-            Table("Plain rules beside it", "Regret: cost over that of the best type.", RULES, records(story.rules)),
-            Table("Chances", "Every job on every type, by what was said.", CALIBRATION, records(story.calibration)),
-            Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, records(story.runtimes)),
-        ]
-    answer, certainty, *reasons = checks or (story.answer, story.sureness)
-    return Result("A machine type for each job", answer, certainty, tuple(reasons), tuple(tables), (), made_of, again)
+        return _type_result(story, f"A machine type for {job}", checks, made_of, again)
+    tables = (
+        Table("Every job", "The answers beside what the held-back runs say.", JOBS, records(story.jobs)),
+        Table("Plain rules beside it", "Regret: cost over that of the best type.", RULES, records(story.rules)),
+        Table("Chances", "Every job on every type, by what was said.", CALIBRATION, records(story.calibration)),
+        Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, records(story.runtimes)),
+    )
+    answer, certainty, *reasons = checks
+    return Result("A machine type for each job", answer, certainty, tuple(reasons), tables, (), made_of, again)
 
 
 def story_checks(story: Story) -> tuple[str, ...]:
-    """The check of all answers in sentences: cost, and how often they are late; none without runs held back."""
-    if story.rules is None or story.chosen is None or story.everywhere is None:
-        return ()
+    """The check of all answers in sentences: cost, and how often they are late."""
     rules = {str(row["rule"]): row for row in story.rules.to_dict("records")}
     ours, stay = rules[CHOICE], rules[STAY]
     n_jobs = story.chosen.jobs
@@ -187,10 +173,10 @@ def _check(what: str, check: LateCheck) -> str:
     )
 
 
-def _story_of(story: Story, title: str, checks: tuple[str, ...], made_of: str, again: str) -> Result:
-    types = Table("Types", TYPES_WORDS, TYPES, records(story.types))
-    reasons = (story.reason, f"next: {story.next_run}", *checks)
-    return Result(title, story.answer, story.sureness, reasons, (types,), (), made_of, again)
+def _type_result(told: TypeAnswer, title: str, checks: tuple[str, ...], made_of: str, again: str) -> Result:
+    types = Table("Types", TYPES_WORDS, TYPES, records(told.types))
+    reasons = (told.reason, f"next: {told.next_run}", *checks)
+    return Result(title, told.answer, told.sureness, reasons, (types,), (), made_of, again)
 
 
 def groups_result(

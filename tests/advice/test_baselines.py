@@ -19,13 +19,11 @@ from tasks.advice.baselines import (
     likeliest_length,
     portfolio,
     ruya,
-    scaled_scores,
     unweighted,
     weighted_acquisition,
 )
 from tasks.advice.machines import Configurations, stated_need
 from tasks.advice.search import CandidateOutcomes, Problem, portfolio_order, search
-from tasks.errors import BadInput
 
 
 def test_the_length_scale_is_the_one_that_scikit_learn_fits(clusters: Configurations) -> None:
@@ -136,15 +134,6 @@ def test_metrics_of_runs_that_did_not_happen_are_not_read_and_units_do_not_matte
     assert mean == pytest.approx(other)
 
 
-def test_one_run_makes_no_pair():
-    with pytest.raises(BadInput, match="Arrow: 1 profiled run; expected at least 2"):
-        proposal([3])
-
-
-def test_scores_are_divided_by_the_largest_magnitude_of_their_column():
-    assert scaled_scores(np.array([[1.0, -4.0], [2.0, 2.0]])).tolist() == [[0.5, -1.0], [1.0, 0.5]]
-
-
 @pytest.mark.parametrize(
     ("n_profiled", "bonus"),
     [(1, 2.0 / 6), (2, 2.0 / 6), (3, 2.0 / 36), (5, 2.0 / 1296)],  # 6^max(1, n - 1): 6, 6, 36, 1296
@@ -154,8 +143,3 @@ def test_the_weight_of_scores_fades_with_the_runs(n_profiled, bonus):
     scores = {"disk": np.array([[1.0, 1.0], [0.0, 0.0]]), "cpu": np.array([[1.0], [0.0]])}
     got = weighted_acquisition(np.array([0.19, 0.19]), {"disk": 0.5, "cpu": 1.0}, scores, n_profiled)
     assert got == pytest.approx([0.2 * (1 + bonus), 0.2])
-
-
-def test_a_resource_that_is_used_needs_scores():
-    with pytest.raises(BadInput, match="no scores of network"):
-        weighted_acquisition(np.ones(1), {"network": 0.5}, {"cpu": np.ones((1, 1))}, 3)

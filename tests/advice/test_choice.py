@@ -190,6 +190,9 @@ def test_where_nothing_is_safe_the_type_that_is_late_least_often_is_named():
     chosen = choose(history(drawn()), 2.0)
     assert not chosen.is_safe
     assert chosen.estimate.late == min(one.late for one in chosen.estimates)
+    hopeless = choose(history(drawn()).assign(cpu_s=20.0), 0.1)
+    assert hopeless.estimate.median_s == min(one.median_s for one in hopeless.estimates)  # where all are always late
+    assert hopeless.of(hopeless.source).cpu_s <= 10.1  # the wall time of a part, not its CPU seconds
 
 
 def test_the_answer_does_not_depend_on_the_order_of_types_or_on_the_currency():

@@ -23,7 +23,6 @@ from tasks.advice.estimate import (
     extrapolate,
     fit_power,
     lotaru_calibration,
-    mean_spread,
     score_ratio,
     workflow_errors,
 )
@@ -98,7 +97,6 @@ def test_tasks_of_a_workflow_are_added_up_by_case() -> None:
     assert sums.loc["x", "runtime_s"] == 40
     assert sums.loc["x", "truth_s"] == 42
     assert sums.loc["x", "spread"] == pytest.approx((10 * 0.1 + 30 * 0.3) / 40)
-    assert mean_spread(pd.Series([10.0, 30.0]), pd.Series([0.1, 0.3])) == pytest.approx(0.25)
 
 
 def test_a_ratio_of_scores_is_source_over_target() -> None:
@@ -139,11 +137,6 @@ def test_two_runs_make_a_line_whose_spread_is_what_the_shapes_disagree_by() -> N
     told = extrapolate(np.array([1.0, 4.0]), np.array([10.0, 40.0]), 16.0)
     assert told.runtime_s == pytest.approx(160)
     assert told.spread > np.log(160 / 100)  # the square root says -20 + 30·4 = 100
-
-
-def test_one_run_says_nothing_of_other_sizes() -> None:
-    with pytest.raises(ValueError, match="at least 2"):
-        extrapolate(np.array([1.0]), np.array([1.0]), 2.0)
 
 
 # ---- properties

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.groups import group_machines, kubectl_script, quartile_levels, score_table, scores_of_nodes
+from tasks.advice.groups import group_machines, kubectl_script, quartile_levels, score_table
 from tasks.advice.params import MachineGroupParams
 from tasks.errors import BadInput
 
@@ -51,6 +51,12 @@ def test_three_kinds_are_three_groups_with_and_without_intervals(interval):
     assert grouping.last_split_p < 0.01 < grouping.next_split_p
     assert grouping.certainty.startswith("2 would look like this by noise with probability 0.005 at most; ")
     assert grouping.reasons[0].endswith("times as much as B in disk") or "in cpu" in grouping.reasons[0]
+
+
+def test_kinds_that_differ_in_one_aspect_alone_are_told_where_the_others_hardly_vary():
+    kinds = {"base": (1.0, 1.0, 1.0), "fast": (1.3, 1.0, 1.0), "disk": (1.0, 1.0, 1.8)}
+    rows, kind_of = fleet({"base": 5, "fast": 5, "disk": 5}, 0.005, kinds=kinds)
+    assert partition(group_machines(rows)) == truth(kind_of)
 
 
 @pytest.mark.parametrize("interval", [None, 0.03])
@@ -119,18 +125,6 @@ def test_two_machines_with_a_single_score_each_cannot_be_told_apart():
     assert len(grouping.groups) == 1
 
 
-def test_the_scores_of_nodes_come_with_their_intervals_and_without_the_one_number():
-    ranking = pd.DataFrame(
-        {
-            "aspect": ["all", "cpu", "all", "cpu"], "node": ["a", "a", "b", "b"], "score": [1.0, 1.0, 2.0, 2.0],
-            "low": [0.9, 0.99, 1.9, 1.99], "high": [1.1, 1.01, 2.1, 2.01], "rank": [2, 2, 1, 1],
-        }
-    )  # fmt: skip
-    rows = scores_of_nodes(ranking)
-    assert rows["aspect"].tolist() == ["cpu", "cpu"]
-    assert [group.machines for group in group_machines(rows).groups] == [("b",), ("a",)]
-
-
 def test_levels_are_those_of_the_quartiles():
     # positions p (n + 1) / 100 of 1..7: 2 and 6
     assert quartile_levels([1, 2, 3, 4, 5, 6, 7]).tolist() == [0, 0, 1, 1, 1, 2, 2]
@@ -188,7 +182,6 @@ def test_a_name_that_no_node_can_have_is_refused_by_the_script_alone():
             lambda rows: rows.assign(low=rows.score * 2, high=rows.score * 3),
             "a finite score above 0 inside its interval",
         ),
-        (lambda rows: rows.drop(columns="aspect"), "no column 'aspect'"),
     ],
 )
 def test_scores_that_cannot_be_used_are_refused_in_one_line(change, message):

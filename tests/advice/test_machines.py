@@ -28,8 +28,8 @@ def test_a_cluster_holds_and_costs_its_nodes_together() -> None:
 
 def test_a_configuration_is_known_by_machine_type_and_nodes() -> None:
     clusters = configurations(PAIR)
-    assert clusters.index("b", 5) == 1
-    assert clusters.index("b", 3) is None
+    assert clusters.places["b", 5] == 1
+    assert clusters.places.get(("b", 3)) is None
     assert clusters.name(0) == "3 × a"
     assert clusters.subset(np.array([1])).machine_type == ("b",)
 
@@ -69,8 +69,8 @@ def test_clusters_that_hold_the_need_beside_two_gb_a_node_are_promising(clusters
     fits = promising(clusters, stated_need(100))
     expected = 100 + 2 * clusters.nodes < 1.1 * clusters.total_memory_gb
     assert fits.tolist() == expected.tolist()
-    assert not fits[clusters.index("m.small", 4)]  # 64 GB
-    assert fits[clusters.index("m.small", 8)]  # 128 GB
+    assert not fits[clusters.places["m.small", 4]]  # 64 GB
+    assert fits[clusters.places["m.small", 8]]  # 128 GB
 
 
 def test_the_ten_smallest_are_promising_where_more_memory_is_of_no_use(clusters: Configurations) -> None:
@@ -82,8 +82,8 @@ def test_the_ten_smallest_are_promising_where_more_memory_is_of_no_use(clusters:
 def test_the_ends_are_promising_where_nothing_holds_the_need(clusters: Configurations) -> None:
     fits = promising(clusters, stated_need(1e6))
     assert fits.sum() == 10
-    assert fits[clusters.index("m.large", 16)]
-    assert fits[clusters.index("c.small", 2)]
+    assert fits[clusters.places["m.large", 16]]
+    assert fits[clusters.places["c.small", 2]]
 
 
 @pytest.mark.parametrize("need", [None, MemoryNeed("unclear", float("nan"), "")])

@@ -1,6 +1,7 @@
 """Replayed searches: by hand on a small table, resumed, and on scout beside what was published."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from tasks.advice.machines import MachineType, stated_need
 from tasks.advice.params import ReplayParams
-from tasks.advice.replay import METHODS, LearnableRuns, figures_of, jobs_of, parts_of, replay, replay_all
+from tasks.advice.replay import METHODS, WAYS, LearnableRuns, figures_of, jobs_of, parts_of, replay, replay_all
 from tasks.advice.tables import read_machines, read_runs
 from tasks.errors import BadInput
 
@@ -96,7 +97,7 @@ def test_what_is_done_is_not_searched_again(tmp_path: Path, monkeypatch: pytest.
     jobs = jobs_of(table(), MACHINES, {})
     first = replay_all(jobs, SMALL, tmp_path, ("random", "fixed"))
     (tmp_path / "completed-fixed-sort_big.parquet").unlink()
-    monkeypatch.setitem(METHODS, "random", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(WAYS, "random", replace(WAYS["random"], method=None))  # type: ignore[arg-type]
     again = replay_all(jobs, SMALL, tmp_path, ("random", "fixed"))
     columns = ["method", "job", "percentile", "seed", "run", "ratio"]
     one, other = (part[columns].sort_values(columns).reset_index(drop=True) for part in (first, again))
@@ -126,7 +127,7 @@ def test_repeats_count_by_their_median_and_one_that_completed_by_that() -> None:
         .assign(runtime_s=[5.0, 7.0, 1e6], completed=[True, True, False])
     )
     jobs = jobs_of(pd.concat([runs[runs["job"] == "sort_small"].iloc[1:], more]), MACHINES, {})
-    at = jobs[0].candidates.index("a", 1)
+    at = jobs[0].candidates.places["a", 1]
     assert jobs[0].runtime_s[at] == 6
     assert jobs[0].is_completed[at]
 
@@ -149,7 +150,7 @@ def test_a_job_that_hardly_ever_completed_is_left_out_and_named(caplog: pytest.L
 def scout() -> list:  # type: ignore[type-arg]
     if not SCOUT.is_file():
         pytest.skip("scout is not in WHORL_DATASETS")
-    machines = read_machines(str(Path(__file__).parents[2] / "conf" / "machines.csv")).types
+    machines = read_machines(str(Path(__file__).parents[2] / "conf" / "machines.csv"), {}).types
     return jobs_of(read_runs(str(SCOUT), {}), machines, {job: stated_need(gb) for job, gb in NEEDS.items()})
 
 

@@ -245,8 +245,8 @@ def test_a_machine_type_that_nobody_describes_and_a_single_candidate_are_refused
 
 def test_results_are_added_to_a_new_file_and_to_one_with_other_names(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
-    add_run(path, "sort", "a", 4, 61.5, "completed")
-    add_run(path, "sort", "b", 2, 30, "killed")
+    add_run(path, "sort", "a", 4, 61.5, "completed", {})
+    add_run(path, "sort", "b", 2, 30, "killed", {})
     found = read_runs(str(path), {})
     assert found[["machine_type", "nodes", "runtime_s", "completed"]].to_numpy().tolist() == [
         ["a", 4, 61.5, True],
@@ -254,17 +254,21 @@ def test_results_are_added_to_a_new_file_and_to_one_with_other_names(tmp_path: P
     ]
     scout = tmp_path / "scout.csv"
     scout.write_text("workload,node_count,vm_type,completed,elapsed_time_s,framework\nsort,4,a,True,100,spark")
-    add_run(scout, "sort", "b", 2, 30, "completed")
+    add_run(scout, "sort", "b", 2, 30, "completed", {})
     assert scout.read_text().splitlines()[-1] == "sort,2,b,completed,30,"
     assert len(read_runs(str(scout), {})) == 2
+    minutes, renamed = tmp_path / "minutes.csv", {"job": "what", "runtime_s": "took (min)", "status": "how"}
+    minutes.write_text("what,machine,workers,took (min),how\nsort,a,4,1,done\n")
+    add_run(minutes, "sort", "b", 2, 30, "killed", renamed)
+    assert minutes.read_text().splitlines()[-1] == "sort,b,2,0.5,killed"
 
 
 def test_a_file_of_other_columns_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("x,y\n1,2\n")
     with pytest.raises(BadInput, match="no column job, machine_type, nodes, runtime_s"):
-        add_run(path, "sort", "a", 4, 61.5, "completed")
+        add_run(path, "sort", "a", 4, 61.5, "completed", {})
     assert path.read_text() == "x,y\n1,2\n"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="cannot be added to"):
-        add_run(path, "sort", "a", 4, 61.5, "completed")
+        add_run(path, "sort", "a", 4, 61.5, "completed", {})

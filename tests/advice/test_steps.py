@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
+from tasks.advice.params import EstimateParams
 from tasks.advice.steps import estimate_job, estimate_traces, read_vertices, scores_for
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps
@@ -82,27 +82,6 @@ def test_what_is_not_there_is_named(warehouse: Warehouse) -> None:
         read_vertices(warehouse, "elsewhere")
 
 
-def test_traces_are_answered_in_one_call(tmp_path: Path) -> None:
-    path = tmp_path / "local" / "trace.txt"
-    path.parent.mkdir()
-    rows = [f"{at}\tALIGN (s{at})\tCOMPLETED\t{10 * size}s\t{size} GB" for at, size in enumerate((1, 2, 4, 8))]
-    path.write_text("\n".join(["task_id\tname\tstatus\trealtime\trchar", *rows, ""]))
-    scores = pd.DataFrame({"machine_type": ["local", "n2-standard-4"], "aspect": CPU_ONE_THREAD, "score": [1.0, 2.0]})
-    told = estimate_traces([str(path)], "n2-standard-4", scores, EstimateParams(), size_ratio=2)
-    [row] = told.figures["tasks"]
-    assert (told.figures["source"], row["task"], row["n_runs"]) == ("local", "ALIGN", 4)
-    assert row["runtime_s"] == pytest.approx(80)
-    assert row["low_s"] < 80 < row["high_s"]
-
-
-def test_tasks_that_are_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_text("workflow,task,machine,size,runtime_s\nw,a,m,1,10\nw,a,m,2,20\nw,a,m,2,0\n")
-    scores = pd.DataFrame({"machine_type": ["m", "n"], "aspect": CPU_ONE_THREAD, "score": [1.0, 2.0]})
-    estimate_traces([str(path)], "n", scores, EstimateParams())
-    assert "left out 1 tasks of the traces: no runtime above 0" in caplog.text
-
-
 def test_a_page_of_a_job_says_how_often_it_is_late(warehouse: Warehouse) -> None:
     told = estimate_job(warehouse, "made", "job-a", "new", PARAMS, deadline_s=1_000).page(warehouse)
     assert told["late_ratio"] == told["late_ratio_high"] == 0
@@ -112,15 +91,18 @@ def test_a_page_of_a_job_says_how_often_it_is_late(warehouse: Warehouse) -> None
     assert [row["stage"] for row in told["stages"]] == ["map"]
 
 
-def test_a_page_of_traces_has_scores_from_a_table(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_page_of_traces_has_scores_from_a_table_and_says_how_it_is_made_again(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
     trace, scores = tmp_path / "trace.csv", tmp_path / "scores.csv"
     trace.write_text("workflow,task,machine,size,runtime_s\nw,a,m,1,10\nw,a,m,2,20\n")
     scores.write_text("instance,stressng_1\nm,1\nn,4\n")
     renamed = {"score": "stressng_1"}
-    speeds = scores_for(str(scores), warehouse, None, renamed)
-    told = estimate_traces([str(trace)], "n", speeds, EstimateParams(), renamed=renamed).page(warehouse)
+    asked = ([str(trace)], "n", str(scores), warehouse, None, EstimateParams())
+    told = estimate_traces(*asked, renamed=renamed).page(warehouse)
     assert told["workflows"][0]["runtime_s"] == pytest.approx(5)
-    assert Path(told["report"]).is_file()
+    again = f"estimate --onto n --traces {trace} --scores {scores} --size-ratio 1.0 --map score=stressng_1"
+    assert f"whorl advice {again}" in Path(told["report"]).read_text()
 
 
 def test_scores_come_from_one_place(warehouse: Warehouse) -> None:

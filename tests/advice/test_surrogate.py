@@ -10,7 +10,6 @@ from tasks.advice.machines import Configurations, MachineType, configurations
 from tasks.advice.surrogate import (
     FIXED,
     LEVEL,
-    Example,
     Posterior,
     Prior,
     SurrogateParams,
@@ -91,8 +90,7 @@ def test_failed_runs_alone_leave_a_belief(clusters: Configurations) -> None:
 
 
 def test_expected_improvement_by_hand() -> None:
-    belief = Posterior(np.array([1.0, 0.0, 9.0]), np.array([1.0, 1e-12, 1.0]), np.zeros((3, 3)))
-    worth = expected_improvement(belief.mean, belief.deviation, 1.0)
+    worth = expected_improvement(np.array([1.0, 0.0, 9.0]), np.array([1.0, 1e-6, 1.0]), 1.0)
     assert worth[0] == pytest.approx(norm.pdf(0))  # as good as the best, uncertain by 1
     assert worth[1] == pytest.approx(1.0)  # cheaper by 1 for sure
     assert worth[2] == pytest.approx(0, abs=1e-10)
@@ -125,9 +123,9 @@ def test_runs_with_another_input_say_where_it_is_cheap(clusters: Configurations)
 
 
 def test_jobs_that_depend_on_memory_alone_teach_that_cores_do_not_matter(clusters: Configurations) -> None:
-    done = np.ones(len(clusters), dtype=bool)
+    every, done = np.arange(len(clusters)), np.ones(len(clusters), dtype=bool)
     waves = [np.sin(phase + 2 * np.log(clusters.total_memory_gb)) for phase in range(4)]
-    params = learned([Example(clusters, wave, done) for wave in waves], prior_precision=1.0)
+    params = learned([(clusters, TrialRuns(every, wave, done)) for wave in waves], prior_precision=1.0)
     memory, cores = params.weights[1], params.weights[3]
     assert memory > 3 * cores
     assert params.noise >= 0.03
@@ -136,6 +134,6 @@ def test_jobs_that_depend_on_memory_alone_teach_that_cores_do_not_matter(cluster
 
 def test_failures_of_small_clusters_teach_that_nodes_help_to_complete(clusters: Configurations) -> None:
     done = clusters.nodes > 2
-    params = learned([Example(clusters, np.zeros(len(clusters)), done)] * 3, n_steps=1)
+    params = learned([(clusters, TrialRuns(np.arange(len(done)), np.zeros(len(done)), done))] * 3, n_steps=1)
     chance = completion(clusters, kernel(clusters, params), ran([], []), params)
     assert chance[clusters.nodes == 2].max() < chance[clusters.nodes == 16].min()

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from tasks.advice.tables import (
+    PROFILE,
     duration_s,
     one_machine,
+    read_columns,
     read_machine_scores,
     read_machines,
     read_needs,
-    read_profile,
     read_runs,
     read_scores,
     read_traces,
@@ -50,6 +51,37 @@ def test_columns_of_any_name_are_mapped_and_a_status_in_words_is_understood(tmp_
     assert read_runs(path, mapping)["completed"].tolist() == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("Duration (min)", "2.5"),
+        ("runtime_ms", "150000"),
+        ("runtime_s", "2m 30s"),
+        ("Elapsed", "150"),
+        ("t_h", "150 s"),
+    ],
+)
+def test_a_unit_in_the_name_of_a_column_or_in_a_cell_counts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, column: str, cell: str
+) -> None:
+    path = written(tmp_path, f"Job name,Instance type,workers,{column}\nsort,a,2,{cell}\n")
+    assert read_runs(path, {"runtime_s": column} if column == "t_h" else {})["runtime_s"].tolist() == [150]
+    assert (f"read `{column}` as runtime_s in " in caplog.text) == (column != "runtime_s")  # no guess in silence
+
+
+def test_a_map_may_speak_of_several_tables_of_which_one_has_a_name_of_its_own(tmp_path: Path) -> None:
+    renamed = {"job": "what", "machine_type": "where", "memory_gb": "RAM (GiB)", "price_per_h": "usd", "status": "how"}
+    machines = read_machines(written(tmp_path, "name,vcpus,RAM (GiB),usd\na,2,4,0.1\n"), renamed)
+    assert machines.types["a"].memory_gb == 4 * 1.024**3
+    runs = read_runs(written(tmp_path, "what,where,nodes,runtime_s,how\nsort,a,2,10,failed\n"), renamed)
+    assert runs["completed"].tolist() == [False]
+    with pytest.raises(BadInput, match="cannot map 'x' to 'sparkle'"):
+        read_runs(
+            written(tmp_path, "what,where,nodes,runtime_s\nsort,a,2,10\n"),
+            {"job": "what", "machine_type": "where", "sparkle": "x"},
+        )
+
+
 def test_runs_without_a_status_have_completed(tmp_path: Path) -> None:
     assert read_runs(written(tmp_path, "Job,Machine Type,nodes,runtime_s\nsort,a,2,10\n"), {})["completed"].all()
 
@@ -77,10 +109,10 @@ def test_a_missing_column_is_told(tmp_path: Path) -> None:
 
 
 def test_machine_types_have_a_price_and_its_day(tmp_path: Path) -> None:
-    found = read_machines(written(tmp_path, "name,vcpus,memory,price,priced_on\na,2,4,0.1,2026-01-01\n"))
+    found = read_machines(written(tmp_path, "name,vcpus,memory,price,priced_on\na,2,4,0.1,2026-01-01\n"), {})
     assert found.types["a"].price_per_h == 0.1
     assert found.priced_on == "2026-01-01"
-    assert read_machines(written(tmp_path, f"{MACHINES}a,2,4,0.1\n")).priced_on == ""
+    assert read_machines(written(tmp_path, f"{MACHINES}a,2,4,0.1\n"), {}).priced_on == ""
 
 
 @pytest.mark.parametrize(
@@ -94,19 +126,19 @@ def test_machine_types_have_a_price_and_its_day(tmp_path: Path) -> None:
 )
 def test_a_machine_type_that_cannot_be_used_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BadInput, match=problem):
-        read_machines(written(tmp_path, text))
+        read_machines(written(tmp_path, text), {})
 
 
 def test_needs_are_flat_unclear_or_gb(tmp_path: Path) -> None:
-    needs = read_needs(written(tmp_path, "job,need_gb\na,0\nb,\nc,12.5\n"))
+    needs = read_needs(written(tmp_path, "job,need_gb\na,0\nb,\nc,12.5\n"), {})
     assert [needs[job].pattern for job in "abc"] == ["flat", "unclear", "linear"]
     assert needs["c"].need_gb == 12.5
     with pytest.raises(BadInput, match="need_gb of 'a' is 'much'"):
-        read_needs(written(tmp_path, "job,need_gb\na,much\n"))
+        read_needs(written(tmp_path, "job,need_gb\na,much\n"), {})
 
 
 def test_profiles_of_ruya_are_known_by_their_own_names(tmp_path: Path) -> None:
-    profile = read_profile(written(tmp_path, "job,dataset_size,max_memory_used\na,10,20\n"), {})
+    profile = read_columns(written(tmp_path, "job,dataset_size,max_memory_used\na,10,20\n"), PROFILE, {})
     assert profile.to_numpy().tolist() == [["a", 10.0, 20.0]]
 
 
@@ -177,44 +209,44 @@ def test_sizes_are_read_as_nextflow_writes_them(text: str, expected: float) -> N
     assert math.isnan(size_bytes("-"))
 
 
-def test_a_trace_of_nextflow_has_tasks_without_what_they_worked_on(trace) -> None:
+def test_a_trace_of_nextflow_has_tasks_without_what_they_worked_on(trace, caplog) -> None:
     told = read_traces([trace(NEXTFLOW)], {})
-    assert told.runs.to_numpy().tolist() == [
+    assert told.to_numpy().tolist() == [
         ["trace", "NFCORE:FASTQC", "local", 1024.0, 62.0],
         ["trace", "NFCORE:FASTQC", "local", 1.5 * 2**30, pytest.approx(0.35)],
     ]
-    assert told.n_left_out == {"not finished": 1, "no runtime above 0": 1, "no size above 0": 1}
+    reasons = ("not finished", "no runtime above 0", "no size above 0")
+    assert caplog.messages == [f"left out 1 tasks of the traces: {reason}" for reason in reasons]
 
 
 def test_the_machine_can_be_named(trace) -> None:
     told = read_traces([trace(NEXTFLOW)], {}, machine="laptop")
-    assert set(told.runs["machine"]) == {"laptop"}
+    assert set(told["machine"]) == {"laptop"}
 
 
 def test_the_size_can_be_another_column(trace) -> None:
     told = read_traces([trace(NEXTFLOW)], {"size": "peak_rss"})
-    assert told.runs["size"].tolist() == [pytest.approx(1.2 * 2**30)] * 3
+    assert told["size"].tolist() == [pytest.approx(1.2 * 2**30)] * 3
 
 
 def test_a_report_of_lotaru_is_known_by_itself(trace) -> None:
     told = read_traces([trace(LOTARU, "somewhere", "report.csv")], {})
-    assert told.runs.to_numpy().tolist() == [
+    assert told.to_numpy().tolist() == [
         ["chipseq", "FASTQC", "n2", 2000.0, 8.009],
         ["chipseq", "FASTQC", "n2", 4000.0, 16.0],
     ]
-    assert told.n_left_out == {}
 
 
 def test_a_table_of_ones_own_is_read_by_names(trace) -> None:
     text = "step,host,gb,secs\na,m1,2,10\nb,m2,3,20\n"
     renamed = {"task": "step", "machine": "host", "size": "gb", "runtime_s": "secs"}
     told = read_traces([trace(text, name="mine.csv")], renamed)
-    assert told.runs.to_numpy().tolist() == [["mine", "a", "m1", 2.0, 10.0], ["mine", "b", "m2", 3.0, 20.0]]
+    assert told.to_numpy().tolist() == [["mine", "a", "m1", 2.0, 10.0], ["mine", "b", "m2", 3.0, 20.0]]
 
 
 def test_several_traces_are_put_together(trace) -> None:
     paths = [trace(NEXTFLOW, "one"), trace(LOTARU, "two", "report.csv")]
-    assert read_traces(paths, {}).runs["machine"].tolist() == ["one", "one", "n2", "n2"]
+    assert read_traces(paths, {})["machine"].tolist() == ["one", "one", "n2", "n2"]
 
 
 @pytest.mark.parametrize(

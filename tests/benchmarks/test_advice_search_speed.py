@@ -22,7 +22,7 @@ MACHINES = Path(__file__).parents[2] / "conf" / "machines.csv"
 
 @pytest.mark.skipif(not SCOUT.is_file(), reason="scout is not in WHORL_DATASETS")
 def test_sixteen_times_two_hundred_searches_take_under_a_minute_of_cpu() -> None:
-    jobs = jobs_of(read_runs(str(SCOUT), {}), read_machines(str(MACHINES)).types, {})
+    jobs = jobs_of(read_runs(str(SCOUT), {}), read_machines(str(MACHINES), {}).types, {})
     params, training = ReplayParams(target_percentiles=()), LearnableRuns(jobs)
     began = time.process_time()
     for job in [*jobs, *jobs][:16]:
@@ -34,7 +34,7 @@ def test_sixteen_times_two_hundred_searches_take_under_a_minute_of_cpu() -> None
 
 @pytest.mark.skipif(not SCOUT.is_file(), reason="scout is not in WHORL_DATASETS")
 def test_a_proposal_takes_under_a_second() -> None:
-    job = jobs_of(read_runs(str(SCOUT), {}), read_machines(str(MACHINES)).types, {})[0]
+    job = jobs_of(read_runs(str(SCOUT), {}), read_machines(str(MACHINES), {}).types, {})[0]
     runs = TrialRuns(np.arange(8), job.outcome.log_cost[:8], job.is_completed[:8])
     began = time.process_time()
     propose(Problem(job.candidates), runs, np.random.default_rng(0))

@@ -117,12 +117,6 @@ def test_a_check_of_choices_counts_late_jobs_and_says_whether_what_was_said_hold
     assert rows_of(one, "Types")[0]["late"] == "1.0 %"
 
 
-def test_without_runs_held_back_there_is_an_answer_and_no_check():
-    told = Story("Take large.", "sure", "it is fast", "one run", TYPES)
-    result = story_result(told, "log", "")
-    assert (story_checks(told), result.answer, result.parts) == ((), "Take large.", ())
-
-
 @pytest.mark.parametrize(("mean", "answer"), [(1.25, "25.0 % above the optimum"), (None, "nothing valid in some")])
 def test_an_evaluation_says_what_six_runs_find_and_what_a_rival_costs(rows_of, mean, answer):
     ours = {"n": 40, "mean.1": 2.0, "median.1": 1.5, "mean.6": mean, "median.6": 1.1, "hit.6": 0.5, "valid.6": 1.0}

@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant("a key that others may read is used", "flows/engine/servers.py",
            "if path.stat().st_mode & OTHERS:", "if False:", "tests/flows/engine/test_servers.py"),
     Mutant("the load of whorl serve hides foreign work", "tasks/record/facts.py",
-           "if found and found.is_shared else 0.0", "if found else 0.0", "tests/record/test_facts.py"),
+           "if server and server.is_shared else 0.0", "if server else 0.0", "tests/record/test_facts.py"),
     Mutant("executions without a flag need not be in a row to clear an alarm", "tasks/nodes/detect/alarms.py",
            "(0, n_fresh + 1) if flagged", "(n_clean, n_fresh + 1) if flagged", "tests/nodes/detect/test_alarms.py"),
     Mutant("an execution is part of its own recent past", "tasks/nodes/detect/deviations.py",

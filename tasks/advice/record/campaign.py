@@ -9,6 +9,7 @@ A finished run is a file of its own at once, and a row of a part some minutes la
 
 import contextlib
 import logging
+import math
 import shutil
 import time
 from collections import Counter
@@ -143,32 +144,13 @@ def read_runs(folder: Path, role: Role) -> pd.DataFrame:
     return runs.sort_values(["job", "machine_type", "run"], ignore_index=True)
 
 
-def machines_of(campaign: Mapping[str, Any]) -> pd.DataFrame:
-    """The machine types of a campaign: machine_type, vcpu, memory_gb, price_per_h."""
-    rows = [
-        {
-            "machine_type": machine_type["name"],
-            "vcpu": float(machine_type["cores"]),
-            "memory_gb": machine_type["memory_mb"] / MB_PER_GB,
-            "price_per_h": float(machine_type["price_per_hour"]),
-        }
-        for machine_type in campaign["params"]["types"]
-    ]
-    return pd.DataFrame(rows)
-
-
-def deadline_multiples(campaign: Mapping[str, Any]) -> dict[str, float]:
-    """The deadline of each job as a multiple of its median runtime on the first type."""
-    return {job["template"]: float(job["deadline_multiple"]) for job in campaign["params"]["jobs"]}
-
-
-def read_executions(folder: Path, *, with_flagged: bool = False) -> pd.DataFrame:
+def read_executions(folder: Path) -> pd.DataFrame:
     """The benchmarks of a recording: machine_type, benchmark, metric, value, unit, started_at; one row a metric.
 
-    with_flagged: also of executions that were disturbed. Raises BadInput."""
+    Also of executions that were disturbed. Raises BadInput."""
     rows: list[Row] = []
     columns = ("machine_type", "benchmark", "started_at", "status", "metrics")
-    for path in part_paths(folder / NODES, ("executions", "flagged") if with_flagged else ("executions",)):
+    for path in part_paths(folder / NODES, ("executions", "flagged")):
         for execution in read_table(path, columns, expected=EXPECTED)[0].to_pylist():
             about = {key: execution[key] for key in ("machine_type", "benchmark", "started_at")}
             rows += [about | metric for metric in execution["metrics"] or () if execution["status"] == "completed"]
@@ -179,8 +161,8 @@ def read_executions(folder: Path, *, with_flagged: bool = False) -> pd.DataFrame
 
 @dataclass(frozen=True)
 class CampaignRecording:
-    """What an answer may see of a campaign. machines: as machines_of; history: runs on the first type; executions: of
-    the benchmarks; multiples: deadline of each job over its median on the first type."""
+    """What an answer may see of a campaign. machines: machine_type, vcpu, memory_gb, price_per_h; history: runs on the
+    first type; executions: of the benchmarks; multiples: deadline of each job over its median on the first type."""
 
     machines: pd.DataFrame
     history: pd.DataFrame
@@ -190,11 +172,15 @@ class CampaignRecording:
 
 def read_recording(folder: Path) -> CampaignRecording:
     """All of a recording but what is held back. Raises BadInput."""
-    campaign = read_campaign(folder)
+    params = read_campaign(folder)["params"]
+    types = pd.DataFrame(params["types"]).rename(columns={"name": "machine_type", "price_per_hour": "price_per_h"})
+    machines = types.assign(vcpu=types["cores"].astype(float), memory_gb=types["memory_mb"] / MB_PER_GB)
     return CampaignRecording(
-        machines_of(campaign), read_runs(folder, "history"), read_executions(folder, with_flagged=True),
-        deadline_multiples(campaign),
-    )  # fmt: skip
+        machines[["machine_type", "vcpu", "memory_gb", "price_per_h"]],
+        read_runs(folder, "history"),
+        read_executions(folder),
+        {job["template"]: float(job["deadline_multiple"]) for job in params["jobs"]},
+    )
 
 
 DATA, PLACES, RESULT = "data", "types", "result"
@@ -206,22 +192,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class RecordSummary:
-    """What a call did. planned, done, clean: runs of the campaign, those that have run so far, and those of them that
-    were not disturbed; statuses: of the runs of this call; executions: of benchmarks, so far; unavailable: limits that
-    do not work here, by type."""
+    """What a call did. n_planned, n_done, n_clean: runs of the campaign, those that have run so far, and those of them
+    that were not disturbed; statuses: of the runs of this call; n_executions: of benchmarks, so far; unavailable:
+    limits that do not work here, by type."""
 
-    planned: int
-    done: int
-    clean: int
+    n_planned: int
+    n_done: int
+    n_clean: int
     statuses: dict[str, int]
-    executions: int
-    unavailable: dict[str, tuple[str, ...]]
-    duration_s: float
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every planned run has run."""
-        return self.done == self.planned
+    n_executions: int
+    unavailable: dict[str, list[str]]
 
 
 def record_advice(params: RecordParams, out_dir: Path, *, lock: str | None = None) -> RecordSummary:
@@ -245,8 +225,8 @@ def record_advice(params: RecordParams, out_dir: Path, *, lock: str | None = Non
                 session.run(began_s + params.minutes * MINUTE_S)
             finally:
                 session.close()
-        summary = session.summary(time.monotonic() - began_s)
-        if summary.is_complete:
+        summary = session.summary()
+        if summary.n_done == summary.n_planned:
             for name in (DATA, PLACES):  # a folder that was given stays, without what is ours
                 shutil.rmtree(scratch / name, ignore_errors=True)
             remove_scratch(scratch, params.scratch)
@@ -349,7 +329,7 @@ class Session:
             source=template.source,
             databases=template.databases,
             result=str(self.scratch / DATA / RESULT),
-            threads=kind.threads,
+            threads=math.ceil(kind.cores),  # one for each processor that is begun
             memory_mb=round(kind.memory_mb * self.params.engine_memory_ratio),
             is_cold=True,  # a batch job finds nothing of its input in memory
         )
@@ -422,14 +402,13 @@ class Session:
         self.ledger.parts.close()
         self.benchmarks.parts.close()
 
-    def summary(self, duration_s: float) -> RecordSummary:
+    def summary(self) -> RecordSummary:
         """What this call did."""
         return RecordSummary(
-            planned=len(self.plan.runs),
-            done=self.ledger.n_done,
-            clean=self.ledger.n_clean,
+            n_planned=len(self.plan.runs),
+            n_done=self.ledger.n_done,
+            n_clean=self.ledger.n_clean,
             statuses=dict(self.statuses),
-            executions=len(self.benchmarks.statuses),
-            unavailable={name: tuple(place.faults) for name, place in self.stage.places.items() if place.faults},
-            duration_s=duration_s,
+            n_executions=len(self.benchmarks.statuses),
+            unavailable={name: list(place.faults) for name, place in self.stage.places.items() if place.faults},
         )

@@ -78,10 +78,9 @@ def test_inputs_vary_from_run_to_run_around_the_same_size_on_every_type():
     assert not any("{word}" in one.sql for one in make_plan(params).runs)
 
 
-def test_a_quota_of_half_a_processor_has_one_thread_and_its_limits_become_those_of_a_node():
+def test_the_limits_of_a_type_become_those_of_a_node():
     kind = EmulatedType(name="half", cores=0.5, memory_mb=100, disk_mb_per_s=40, price_per_hour=1)
     node = kind.as_node()
-    assert kind.threads == 1
     assert (node.cpu_percent, node.disk_mb_per_s) == (50, 40)
     assert round(node.memory_mib * 1024 * 1024) == 100_000_000
 

@@ -54,7 +54,7 @@ def test_a_page_is_written_beside_the_answer(whorl, machines, tmp_path) -> None:
         ("sort,a,4,9,completed\n", ["--nodes", "4", "--max-vcpu", "8"], 2, "at least two to choose from"),
         ("sort,a,4,9,completed\n", ["--ran", "z:4", "--took", "9"], 2, "machine type 'z': not described"),
         ("sort,a,4,9,completed\n", ["--ran", "a"], 2, "expected TYPE:NODES"),
-        ("sort,a,4,9,completed\n", ["--ran", "a:2"], 2, "--took None: expected a time"),
+        ("sort,a,4,9,completed\n", ["--ran", "a:2"], 2, "--took: expected a time"),
         ("sort,a,4,9,completed\n", ["--max-runtime", "9q"], 2, "such as 90s, 30min or 1.5h"),
         ("sort,a,4,9,completed\n", ["--nodes", "2,x"], 2, "expected whole numbers"),
         ("sort,a,4,9,completed\n", ["--profile", "p.csv"], 2, "--profile needs --input-gb"),

@@ -169,7 +169,7 @@ def runtime_figures(evaluation: RuntimeEvaluation) -> Figures:
         figures |= {
             f"model.weight.{part}.{least}": weight for least, weight in zip((0, *SUPPORT), weights, strict=True)
         }
-    figures |= {"model.is_relative": evaluation.model.is_relative, "model.ends": evaluation.model.ends}
+    figures |= {f"model.{name}": getattr(evaluation.model, name) for name in ("is_relative", "is_one_enough", "ends")}
     _set(figures, "model.grace", evaluation.model.grace, "time limits are not kept, or there are none")
     for name, scored in evaluation.scored.items():
         for measure, value in scored.measures.items():

@@ -301,7 +301,9 @@ class PipelineParams(WordsParams):
     """Which part of the graph from files to answers is run."""
 
     sources: tuple[str, ...] = Field((), description="Sources that are answered; empty: all that have rows")
-    words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words that are answered")
+    words: tuple[Word, ...] = Field(
+        ("jobs", "workloads", "nodes", "advice"), min_length=1, description="Words that are answered"
+    )
     trials: int = Field(
         0,
         ge=0,
@@ -322,18 +324,20 @@ def whorl_pipeline(params: PipelineParams) -> Pipelined:
 
     Only nodes whose data, settings or code have changed are run; each says what it found, or why it has no answer."""
     graph = Graph(params)
-    for word in ("jobs", "workloads", "nodes"):
-        if word in params.words:
-            graph.ingest(word)
-    for word in ("jobs", "workloads", "nodes"):
-        for source in graph.sources(word) if word in params.words else []:
-            getattr(graph, word)(source)
-    if strange := sorted(set(params.sources) - {source for _, source in graph.futures}):
-        there = {source for word in ("jobs", "workloads", "nodes") for source in known_sources(params.warehouse, word)}
+    words = [word for word in INBOXES if word in params.words] or ["nodes"]  # what advice rests on
+    for word in words:
+        graph.ingest(word)
+    sources = {word: graph.sources(word) for word in words}
+    read = {source for _, source in graph.futures}
+    if strange := sorted(set(params.sources) - read.union(*sources.values())):
+        there = {source for word in INBOXES for source in known_sources(params.warehouse, word)}
         raise NotFound(
-            f"source {quoted(strange)}: no rows of {', '.join(params.words)}; "
-            f"there are: {quoted(sorted(there)) or 'none'}; fill one with 'whorl {params.words[0]} ingest PATH'"
+            f"source {quoted(strange)}: no rows of {', '.join(words)}; "
+            f"there are: {quoted(sorted(there)) or 'none'}; fill one with 'whorl {words[0]} ingest PATH'"
         )
+    for word in words:
+        for source in sources[word]:
+            getattr(graph, word)(source)
     return graph.result()
 
 

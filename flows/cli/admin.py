@@ -334,7 +334,7 @@ def list_models(call: Invocation) -> Output:
     if rows:
         show_table(rows, MODELS)
     else:
-        call.note(f"{folder}: no model has been trained yet")
+        call.note(f"{folder}: no model has been trained yet, or none can be read")
 
 
 def promote(call: Invocation, model: str, reason: str = "by hand") -> Output:
@@ -343,8 +343,9 @@ def promote(call: Invocation, model: str, reason: str = "by hand") -> Output:
     model: Id of a model, or its beginning
     --reason: Why, for those who read the list of champions later"""
     from tasks.warehouse import registry
-    from tasks.warehouse.runs import only_id
+    from tasks.warehouse.runs import only_id, refuse_blank
 
+    refuse_blank(model, f"model {model!r}: expected its id or the beginning of it; 'whorl models list' shows them")
     warehouse = call.warehouse
     words = {card.model_id: card.word for card in registry.cards(warehouse.models)}
     head, _, tail = model.partition(LEFT_OUT)

@@ -276,6 +276,8 @@ class _Counted:
             raise ValueError("read a stated number of bytes: memory must stay bounded")
         try:
             block = cast(bytes, self.stream.read(size))
+            if not block and (rest := getattr(getattr(self.stream, "reader", None), "bytebuffer", b"")):
+                raise UnicodeDecodeError("utf-16", rest, 0, len(rest), "half a character at its end")
         except (*BROKEN_STREAM, UnicodeDecodeError) as error:
             what = "text in UTF-16" if isinstance(error, UnicodeDecodeError) else "gzip stream"
             problem = f"the {what} is damaged or cut off ({error})"
@@ -354,7 +356,7 @@ def _as_text(path: str, start: bytes) -> bytes:
     lines = start[:HEAD_BYTES].rstrip(b"\n").split(b"\n")
     if 2 * sum(b"\x00" in line for line in lines) > len(lines):
         raise BadInput(path, "binary content (NUL bytes)", "a UTF-8 text log", "check that it is the right file")
-    if start.lstrip().lower().startswith(WEB_PAGES):
+    if start.removeprefix(UTF8_MARK).lstrip().lower().startswith(WEB_PAGES):
         raise BadInput(path, "a web page", "a table or log", "look at it: a server may have sent its log-in page")
     if b"\r" in start and b"\n" not in start:
         raise BadInput(path, "lines end in CR alone", "LF or CR LF", "convert it: tr '\\r' '\\n'")

@@ -97,7 +97,7 @@ def column_names(head: bytes, path: str) -> list[str]:
             return list(parquet_schema(path).names)
         except BadInput:
             return []
-    first = next((line for line in head.removeprefix(UTF8_MARK).splitlines() if not NO_HEADER.match(line)), b"")
+    first = header_line(head.removeprefix(UTF8_MARK))
     return [] if first.startswith((*JSON_MARKS, b"<")) else split_header(first.decode("utf-8", "replace"))[0]
 
 
@@ -167,6 +167,11 @@ class WholeTable:
         for name, column in zip(self.names, self.columns, strict=True):
             columns.setdefault(name, column)
         return columns
+
+
+def header_line(head: bytes) -> bytes:
+    """The first line of CSV that names columns, b"" without one."""
+    return next((line for line in head.splitlines() if not NO_HEADER.match(line)), b"")
 
 
 def choose_columns(

@@ -255,7 +255,7 @@ def index_models(connection: Connection, models: Path) -> int:
     for card in registered:
         json_texts = {"parameters": json_of(card.parameters), "metrics": json_of(card.metrics)}
         insert_row(connection, "ops.models", card.model_dump(exclude={"files"}) | json_texts)
-    for word in sorted({card.word for card in registered}):
+    for word in sorted(file.parent.name for file in models.glob(f"*/{CHAMPIONS_FILE}")):
         for sequence, decision in enumerate(decisions(models, word), 1):
             insert_row(connection, "ops.champions", {"word": word, "sequence": sequence, **dict(decision)})
     return len(registered)

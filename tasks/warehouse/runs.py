@@ -63,11 +63,16 @@ def run_id_of(warehouse: Warehouse, text: str) -> str:
     """The id of the one run that is called so or whose id begins so, or is shown so in a narrow table (BEGIN…END).
 
     Raises BadSetting if nothing is asked for, NotFound if no run or more than one fits."""
-    if not text.strip():
-        raise BadSetting(f"run {text!r}: expected its id or the beginning of it; {LATEST}")
+    refuse_blank(text, f"run {text!r}: expected its id or the beginning of it; {LATEST}")
     head, _, tail = text.partition(LEFT_OUT)
     run_ids = fetch(warehouse, BEGIN_SO, {"head": head, "tail": tail})["run_id"].to_list()
     return only_id(run_ids, text, f"run {text!r}: no run of this home begins so; {LATEST}")
+
+
+def refuse_blank(text: str, none: str) -> None:
+    """Raises BadSetting for an id of which nothing is given: any would fit."""
+    if not text.replace(LEFT_OUT, "").strip():
+        raise BadSetting(none)
 
 
 def only_id(ids: list[str], text: str, none: str, what: str = "run") -> str:

@@ -45,9 +45,10 @@ REFUSED_WHOLE = {
     "zip": (b"PK\x03\x04rest", LIMITS, "packed with zip"),
     "zstd": (b"(\xb5/\xfd rest", LIMITS, "packed with zstd"),
     "UTF-16 with half a character": (b"\xff\xfe\x00\xd8\n\x00", LIMITS, "the text in UTF-16 is damaged or cut off"),
+    "UTF-16 cut in a character": (b"\xff\xfea\x00\n\x00b", LIMITS, "the text in UTF-16 is damaged or cut off"),
     "UTF-16 without a mark": ("a b\n".encode("utf-16-le"), LIMITS, "binary content (NUL bytes)"),
     "a web page": (
-        b"\n <!DOCTYPE html><html>\n",
+        b"\xef\xbb\xbf\n <!DOCTYPE html><html>\n",
         LIMITS,
         "a web page; expected a table or log; look at it: a server may",
     ),

@@ -169,6 +169,10 @@ def test_a_writer_gets_its_turn_when_a_query_was_stopped(warehouse):
     assert len(told) == 1
 
 
+def test_without_a_limit_a_query_takes_its_time(warehouse):
+    assert ask(warehouse, "SELECT count(*) AS n FROM range(3000000)", limit_s=0).rows.to_pylist() == [{"n": 3_000_000}]
+
+
 def test_the_shipped_limit_lets_a_writer_wait_for_it(warehouse):
     """Else a writer would give up while a query is still allowed to go on."""
     common = Settings().whorl

@@ -21,7 +21,7 @@ from scipy.special import logsumexp, softmax
 from tasks.boosters import matrix
 from tasks.jobs.distribution import Floats, Rows
 from tasks.jobs.predict.classifier import LEAST, LightGbm, evidence_of
-from tasks.jobs.predict.mixture import N_CLASSES, order_quantiles
+from tasks.jobs.predict.mixture import N_CLASSES
 from tasks.jobs.predict.peers import MOST_RUNS, SOME_RUNS, Histories
 from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, POOLED, RELATIVE, Boosted, Predictor, support_of
 
@@ -116,7 +116,7 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
     by_trees, root = boosted_parts(model.boosted, columns)
     expected = model.expected_log_s(features)
     start = root + model.is_relative * model.usual_log_s
-    share, of_peers, of_all_runs = _shares(model, known, len(columns), start)
+    share, of_peers, of_all_runs = _shares(model, features, known, start)
     names = list(dict.fromkeys([*model.columns, *of_peers, *(name for name in RELATIVE if name in features)]))
     added = np.zeros((len(columns), len(names)))
     added[:, : len(model.columns)] = by_trees * share[:, None]
@@ -184,20 +184,22 @@ def _walk(root: dict[str, Any], first: int, where: list[tuple[int, int]], steps:
     return walk(root)[0]
 
 
-def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, dict[str, Floats], Floats]:
+def _shares(
+    model: Predictor, features: pd.DataFrame, known: Histories, start: float
+) -> tuple[Floats, dict[str, Floats], Floats]:
     """The trees' weight for each run, with those of peers without runs: (n,); what each other part of peers adds, by
     name of the feature that says it; and what all runs add, (n,)."""
-    support, none = support_of(known, n), np.zeros(N_CLASSES)
+    n, none = len(features), np.zeros(N_CLASSES)
+    support = support_of(known, n)
     share, of_all = (np.array(model.weights.get(part, none))[support] for part in (BOOSTED, ALL_RUNS))
     added: dict[str, Floats] = {}
-    for part, (peers, most) in POOLED.items():
-        weight = np.array(model.weights.get(part, none))[support]
-        if weight.any():
-            latest = known.log_s[peers][:, :most] if peers in known.log_s else np.full((n, 1), np.nan)
-            mean = order_quantiles(latest).mean(axis=1)
-            share += np.where(np.isnan(mean), weight, 0.0)
-            name = f"{peers}_median" + (str(SOME_RUNS) if most < MOST_RUNS else "")
-            added[name] = added.get(name, 0.0) + np.where(np.isnan(mean), 0.0, weight * (mean - start))
+    weighed = [part for part in POOLED if max(model.weights.get(part, none)) > 0]
+    for part, quantiles in zip(weighed, model.parts(features, known, weighed), strict=True):
+        (peers, most), weight = POOLED[part], np.array(model.weights[part])[support]
+        has_runs = np.isfinite(known.log_s[peers][:, 0]) if peers in known.log_s else np.zeros(n, dtype=bool)
+        share += np.where(has_runs, 0.0, weight)
+        name = f"{peers}_median" + (str(SOME_RUNS) if most < MOST_RUNS else "")
+        added[name] = added.get(name, 0.0) + np.where(has_runs, weight * (quantiles.mean(axis=1) - start), 0.0)
     return share, added, of_all * (model.typical_log_s.mean() - start)
 
 

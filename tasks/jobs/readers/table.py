@@ -43,7 +43,17 @@ from tasks.intake.aliases import (
 )
 from tasks.intake.cells import LAST_S, check_zone, flags, utc_times
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, key_of, refusals, split_header
-from tasks.intake.tables import AROUND, JSON_MARKS, MAGIC, PANDAS_INDEX, RowBatch, check_once, keys_of, table_batches
+from tasks.intake.tables import (
+    AROUND,
+    JSON_MARKS,
+    MAGIC,
+    PANDAS_INDEX,
+    RowBatch,
+    check_once,
+    header_line,
+    keys_of,
+    table_batches,
+)
 from tasks.jobs.columns import (
     ALL_COLUMNS,
     FLAT_COLUMNS,
@@ -111,7 +121,7 @@ class TableReader:
             if any(all(any(key in names for key in keys) for keys in has) for has in last):
                 return True
         else:
-            names, _ = split_header(head.partition(b"\n")[0].decode("utf-8", "replace"), FLAT_COLUMNS)
+            names, _ = split_header(header_line(head).decode("utf-8", "replace"), FLAT_COLUMNS)
         times = (*NEEDED[2], *NEEDED[3])
         nested = {ours: [one.rpartition(".")[2] for one in ALIASES[ours] if "." in one] for ours in times}
         called = {ours: [*_candidates(ours, names, ()), *named(names, nested[ours], ())] for ours in times}

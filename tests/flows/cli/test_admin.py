@@ -270,7 +270,7 @@ def test_a_run_is_shown_by_the_beginning_of_its_id(whorl: Whorl, runs: None) -> 
 
 
 def test_no_id_at_all_asks_for_one(whorl: Whorl, runs: None) -> None:
-    for wanted in ("", " "):
+    for wanted in ("", " ", "…"):
         ended = whorl("runs", "show", wanted)
         expected = (
             f"whorl: run {wanted!r}: expected its id or the beginning of it; 'whorl runs list' shows the latest\n"
@@ -340,6 +340,7 @@ def test_a_model_is_promoted_and_rolled_back(whorl: Whorl, models: Warehouse) ->
 
 
 def test_an_unknown_model_names_those_that_there_are(whorl: Whorl, models: Warehouse) -> None:
+    assert whorl("models", "promote", "").err.startswith("whorl: model '': expected its id or the beginning of it")
     ended = whorl("models", "promote", "shapes-9")
     assert ended.code == 4
     assert ended.err.endswith("there are: shapes-1, shapes-2\n")
@@ -358,7 +359,7 @@ def test_a_damaged_card_is_told_and_keeps_no_other_model_from_use(whorl: Whorl, 
 def test_no_model_at_all_is_a_note(whorl: Whorl, home: Path) -> None:
     ended = whorl("models", "list")
     assert (ended.code, ended.out) == (0, "")
-    assert ended.err == f"{home}/models: no model has been trained yet\n"
+    assert ended.err == f"{home}/models: no model has been trained yet, or none can be read\n"
 
 
 def test_the_graph_tells_its_parts_which_are_no_machines(whorl: Whorl, flow_finds: Callable[[Any], list[Any]]) -> None:

@@ -38,7 +38,7 @@ def test_a_log_of_failed_runs_alone_says_how_its_statuses_are_mapped(whorl: Whor
     )
     ended = whorl("jobs", "summary")
     assert "all runs that ended have failed" not in ended.err
-    counts = "1 runs; 4 failed or ran into their limit, 1 were cancelled or have no runtime, 0 have not ended"
+    counts = "1 runs; 4 failed or ran into their limit, 1 were cancelled or lack a status or runtime, 0 have not ended"
     assert counts in " ".join(ended.out.split())
 
 

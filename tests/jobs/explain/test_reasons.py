@@ -28,6 +28,7 @@ from tasks.jobs.explain.reasons import (
     words_of,
 )
 from tasks.jobs.params import OutlookParams, WhatIfParams
+from tasks.jobs.predict.peers import JOB
 from tasks.jobs.predict.predicting import job_outlook
 from tasks.warehouse.connection import writing
 from tasks.warehouse.place import Warehouse
@@ -219,16 +220,19 @@ def test_reasons_lead_from_the_usual_runs_to_the_mean_that_is_predicted(explaine
     assert told.prediction == pytest.approx(quantiles.mean(), abs=0.02)
 
 
+@pytest.mark.parametrize("is_one_enough", [False, True])
 @pytest.mark.parametrize("is_relative", [False, True])
-def test_what_features_add_is_the_mean_of_the_pool(explainer, is_relative):
-    """Whatever the weights, with peers that a run does not have, and of trees of the runtime over the usual one."""
+def test_what_features_add_is_the_mean_of_the_pool(explainer, is_relative, is_one_enough):
+    """Whatever the weights, with peers that a run does not have, an unusual one alone, and of relative trees."""
     trained, runs = explainer.trained, explainer.runs
     rows = runs.iloc[[0, 3, 300, 700, 899]]
     features, known = trained.known(rows, runs)
+    known.log_s[JOB][2] = [15.0, *[np.nan] * (len(known.log_s[JOB][2]) - 1)]
     weights = {"boosted": 0.5, "job, last 30": 0.3, "job": 0.2, "user and request": 0.0}
     for some in (weights, {"boosted": 1.0}, {"boosted": 0.0, "job": 1.0}, {"boosted": 0.1, "user and request": 0.9}):
         some = {part: (weight,) * 4 for part, weight in some.items()}
-        model = replace(trained.model, weights=some, is_relative=is_relative, usual_log_s=3.0)
+        chosen = {"is_relative": is_relative, "is_one_enough": is_one_enough}
+        model = replace(trained.model, weights=some, usual_log_s=3.0, **chosen)
         parts = runtime_parts(model, features, known)
         if list(some) == ["boosted"]:
             assert parts.raw[:, 0] == pytest.approx(model.expected_log_s(features))

@@ -317,9 +317,9 @@ def without(key):
     [
         *map(
             without,
-            ("format", "weights", "is_relative", "usual_log_s", "levels", "moved", "grace", "columns", "least_s"),
+            ("format", "weights", "is_relative", "is_one_enough", "usual_log_s", "levels", "moved", "grace", "columns"),
         ),
-        without("ends"),
+        *map(without, ("least_s", "ends")),
         lambda main: main | {"weights": {"oracle": [1.0] * N_CLASSES}},
         lambda main: main | {"weights": {"boosted": ["much"] * N_CLASSES}},
         lambda main: main | {"weights": {"boosted": [-1.0, 1.0, 1.0, 1.0]}},

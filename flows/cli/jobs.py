@@ -169,8 +169,8 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
     parameters = totals["parameters"]
     times, longer = number(parameters["outlier_ratio"]), duration(parameters["outlier_delta_s"])
     n_finished, n_failed, n_ongoing = (count(totals[f"n_{what}"]) for what in ("finished", "failed", "ongoing"))
-    counted_once = {"finished", "ongoing"} | ({"failed"} if parameters["statuses"] == ["completed"] else set())
-    n_others = totals["n_runs"] - sum(totals[f"n_{what}"] for what in counted_once)
+    apart = () if {"failed", "timeout"} & set(parameters["statuses"]) else ("failed",)  # else among the finished
+    n_others = totals["n_runs"] - sum(totals[f"n_{what}"] for what in ("finished", "ongoing", *apart))
     others = f", {count(n_others)} were cancelled or lack a status or runtime" if n_others > 0 else ""
     left_out, n_jobs = "", totals["n_zero_median_groups"]
     if n_jobs:

@@ -51,7 +51,7 @@ RESTARTED = re.compile(r"\bLINUX RESTART\b")
 MAGIC = (b"\x96\xd5", b"\xd5\x96")
 DOCUMENT = re.compile(  # JSON, XML, -p, -r, and all sections on one line
     rb"\s*(\{\s*\"sysstat\"|<\?xml[^>]*>\s*(<!DOCTYPE sysstat|<sysstat)|\S+\t-?\d+\t[^\t]+\t[^\t]+\t\S+\t|"
-    rb"\S+( UTC)?; \w+; |# hostname;[^\n]*\[\.\.\.\])"
+    rb"\d\S*( UTC)?; \w+; |# hostname;[^\n]*\[\.\.\.\])"
 )
 NUMBER = re.compile(r"^(-?\d+(?:[.,]\d+)?)([%BkMGTP]?)$")
 KIBIBYTES = {"%": 1.0, **{letter: 1024.0 ** (power - 1) for power, letter in enumerate("BkMGTP")}}  # of sar --human

@@ -232,7 +232,7 @@ def test_what_features_add_is_the_mean_of_the_pool(explainer, is_relative, is_on
     for some in (weights, {"boosted": 1.0}, {"boosted": 0.0, "job": 1.0}, {"boosted": 0.1, "user and request": 0.9}):
         some = {part: (weight,) * 4 for part, weight in some.items()}
         chosen = {"is_relative": is_relative, "is_one_enough": is_one_enough}
-        model = replace(trained.model, weights=some, usual_log_s=3.0, **chosen)
+        model = replace(trained.model, weights=some, usual_log_s=3.0, ends=0.0, **chosen)
         parts = runtime_parts(model, features, known)
         if list(some) == ["boosted"]:
             assert parts.raw[:, 0] == pytest.approx(model.expected_log_s(features))

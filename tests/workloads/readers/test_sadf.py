@@ -285,6 +285,11 @@ def test_other_files_of_sysstat_say_what_prints_them(found_in, content):
         found_in(content, name="sa26")
 
 
+@pytest.mark.parametrize("head", ["Time; cpu; mem\n12:00:01; 5; 7\n", "time; host; cpu\n1; vm; 5\n"])
+def test_a_table_with_blanks_behind_its_semicolons_is_none_of_sysstat(head):
+    assert not SadfReader().sniff(head.encode(), "table.csv")
+
+
 OTHERS = {
     "pidstat": ("12:00:00  UID  PID  %usr  Command\n12:00:01  0  1  1.00  init\n", "pidstat's counters of processes"),
     "pidstat -h": ("# 12:00:00  UID  PID  %usr  Command\n12:00:01  0  1  1.00  init\n", "pidstat's counters"),

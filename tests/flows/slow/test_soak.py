@@ -33,6 +33,7 @@ QUICK = {
     "JOBS__EVALUATE__PREDICT__N_ROUNDS": "10",
     "JOBS__EVALUATE__PREDICT__N_TREES": "5",
     "NODES__SCORE__RESAMPLES": "100",
+    "WHORL__SERVER_IDLE_MINUTES": "0",  # a server that a command has started ends with it
 }
 STORY = [  # how often each is killed, before it may end; {} is the home, {new} the later model of jobs
     (6, f"jobs ingest {RECORDED}/jobs/runs-0006.parquet {RECORDED}/jobs/runs-0009.parquet -s log"),

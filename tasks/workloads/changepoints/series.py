@@ -72,7 +72,7 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
     An empty cell, and an empty line, is a missing sample and keeps its row; so do empty lines after the last line with
     a value, but not the line end that closes the file. A column that is called a time, such as date or timestamp, holds
     the times of the rows, in whatever form, unless it is the only one or named in columns; without one, the first
-    column that begins with a date or a clock does.
+    column whose first row is a date or a clock does.
     Raises BadInput, with the line, for a cell that is no number and for a line with another number of fields (a sample
     that were left out would move all change points after it), and for a column that is not there."""
     names: list[str] = []

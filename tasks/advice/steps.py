@@ -317,9 +317,9 @@ def choose(
         {key: of for key, of in vars(type_estimate).items() if key != "late_draws"}
         for type_estimate in choice.estimates
     ]
-    given = {"history": history, "machines": machines, "scores": scores, "deadline": f"{deadline_s:g}s"}
-    given |= {"job": choice.job, "source": source, **set_otherwise(params, "late_share")}
-    again = asking("choose", renamed=renamed, **given)
+    tables = {"history": history, "machines": machines, "scores": scores}
+    asked = {"job": choice.job, "deadline": f"{deadline_s:g}s", "source": source}
+    again = asking("choose", renamed=renamed, **tables, **asked, **set_otherwise(params, "late_share"))
     return Answered(f"advice-choose-{choice.job}", figures, choice_result(choice, again))
 
 

@@ -35,7 +35,7 @@ FACTORS: dict[Dimension, dict[str, float]] = {
     for dimension, units in SPELLINGS.items()
 }
 UNCLEAR: dict[Dimension, tuple[str, ...]] = {"s": ("m",), "bytes": ("k", "m", "g", "t")}  # minutes? MB or MiB?
-WORDS = re.compile(r"[A-Z]+i?B(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-zµ]+")
+WORDS = re.compile(r"[A-Z]+i?B(?![a-z])|[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-zµ]+")
 
 
 def factor_of(unit: str, dimension: Dimension) -> float | None:

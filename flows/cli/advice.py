@@ -195,8 +195,10 @@ def choose(
     if recording is not None:
         if history or machines or scores or deadline:
             raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
-        story = steps.recorded_story(str(recording.absolute()), params, job)
-        result = story_result(story, recording.name, f"whorl advice choose --recording {recording}", job)
+        folder, share = str(recording.absolute()), steps.set_otherwise(params, "late_share")
+        story = steps.recorded_story(folder, params, job)
+        again = steps.asking("choose", renamed={}, recording=folder, job=job, **share)
+        result = story_result(story, recording.name, again, job)
         answer = steps.Answered("advice-story", steps.story_figures(story), result)
     else:
         if history is None or machines is None:

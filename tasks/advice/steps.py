@@ -38,6 +38,7 @@ from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.nodes.answers import read_scores as read_node_scores
 from tasks.nodes.answers import thread_scores_of_source
+from tasks.params import Params
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
@@ -97,9 +98,16 @@ def asking(*words: str, renamed: Mapping[str, str], **options: object) -> str:
     """The command that asks again. options: those that are None or empty are left out, lists are repeated."""
     command, columns = ["whorl", "advice", *words], [f"{ours}={theirs}" for ours, theirs in renamed.items()]
     for name, value in {**options, "map": columns}.items():
-        for one in value if isinstance(value, list) else [value] if value else []:
+        for one in value if isinstance(value, list) else [] if value in (None, "") else [value]:
             command += [f"--{name.replace('_', '-')}", str(one)]
     return shlex.join(command)
+
+
+def set_otherwise(params: Params, *names: str) -> dict[str, object]:
+    """Those of some settings that differ from what they are if nobody sets them, as options have them."""
+    usual = type(params)()
+    values = {name: getattr(params, name) for name in names if getattr(params, name) != getattr(usual, name)}
+    return {name: ",".join(map(str, of)) if isinstance(of, tuple) else of for name, of in values.items()}
 
 
 def need_for(
@@ -181,8 +189,8 @@ def search(
     proposal = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)
     logger.info("%s after %d runs: %s", named, len(proposal.tried), proposal.answer)
     asked = {"peaks_of" if name == "recorded" else name: of for name, of in need.items() if name != "warehouse"}
-    limit = max_runtime_s and f"{max_runtime_s:g}s"
-    again = asking("search", renamed=renamed, history=history, machines=machines, job=named, max_runtime=limit, **asked)
+    asked |= {"max_runtime": max_runtime_s and f"{max_runtime_s:g}s", **set_otherwise(params, "nodes", "max_vcpu")}
+    again = asking("search", renamed=renamed, history=history, machines=machines, job=named, **asked)
     result = next_run_result(proposal, again)
     return Answered(f"advice-search-{named}", asdict(proposal), result)
 
@@ -270,7 +278,8 @@ def groups(
     assigned = assign_tasks(task_demands(read_resource_trace(traces)), grouping) if traces else []
     logger.info("%d machines in %d groups, %d tasks", len(grouping.group_of), len(grouping.groups), len(assigned))
     published, name = published_groups(rows, params), Path(scores).stem if scores else str(source)
-    again = asking("groups", renamed=renamed, scores=scores, source=source, aspects=",".join(aspects), traces=traces)
+    given = {"scores": scores, "source": source, "aspects": ",".join(aspects), "traces": traces}
+    again = asking("groups", renamed=renamed, **given, **set_otherwise(params, "seed"))
     if kubectl is not None:
         kubectl.write_text(kubectl_script(grouping))
     figures = grouping.as_json() | {"assigned": [vars(assignment) for assignment in assigned], "tarema": published}
@@ -308,8 +317,9 @@ def choose(
         {key: of for key, of in vars(type_estimate).items() if key != "late_draws"}
         for type_estimate in choice.estimates
     ]
-    tables, limit = {"history": history, "machines": machines, "scores": scores}, f"{deadline_s:g}s"
-    again = asking("choose", renamed=renamed, **tables, job=choice.job, deadline=limit, source=source)
+    tables = {"history": history, "machines": machines, "scores": scores}
+    asked = {"job": choice.job, "deadline": f"{deadline_s:g}s", "source": source}
+    again = asking("choose", renamed=renamed, **tables, **asked, **set_otherwise(params, "late_share"))
     return Answered(f"advice-choose-{choice.job}", figures, choice_result(choice, again))
 
 

@@ -7,7 +7,7 @@ not say on which machine a task ran: the folder that it lies in, or --machine, d
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -49,35 +49,37 @@ class Field:
 
 RUNS = {
     "job": Field(str, ("workload", "job_name", "application")),
-    "machine_type": Field(str, ("vm_type", "instance_type", "instance", "machine")),
+    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "instance")),
     "nodes": Field(int, ("node_count", "n_nodes", "num_nodes", "scale_out", "instance_count", "workers")),
     "runtime_s": Field(float, ("elapsed_time_s", "runtime", "duration", "elapsed"), unit="s"),
     "completed": Field(bool, ("status", "state", "outcome"), is_needed=False),
     "application": Field(str, (), is_needed=False),
     "framework": Field(str, (), is_needed=False),
-    "input_bytes": Field(float, ("input_size_bytes",), is_needed=False, unit="B"),
+    "input_bytes": Field(float, ("input_size_bytes", "input_size", "input_gb", "input_mb"), is_needed=False, unit="B"),
 }
 JOB_RUNS = {
     "job": RUNS["job"],
     "machine_type": RUNS["machine_type"],
     "runtime_s": RUNS["runtime_s"],
     "completed": RUNS["completed"],
-    "cpu_s": Field(float, ("cpu_seconds",), is_needed=False, unit="s"),
-    "read_bytes": Field(float, ("disk_read_bytes",), is_needed=False, unit="B"),
-    "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes"), is_needed=False, unit="B"),
+    "cpu_s": Field(float, ("cpu_seconds", "cpu_time"), is_needed=False, unit="s"),
+    "read_bytes": Field(float, ("disk_read_bytes", "disk_read"), is_needed=False, unit="B"),
+    "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes", "peak_memory"), is_needed=False, unit="B"),
     "spilled_bytes": Field(float, ("temp_bytes",), is_needed=False, unit="B"),
 }
 MACHINES = {
-    "machine_type": Field(str, ("vm_type", "instance_type", "instance", "machine", "name")),
+    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "name", "instance")),
     "vcpu": Field(float, ("vcpus", "cores")),
     "memory_gb": Field(float, ("memory", "ram"), unit="GB"),
-    "price_per_h": Field(float, ("price", "price_usd_per_h", "price_per_hour", "price_usd_hour", "hourly_price")),
+    "price_per_h": Field(
+        float, ("price", "price_usd_per_h", "price_per_hour", "price_usd_hour", "hourly_price", "price_h")
+    ),
     "priced_on": Field(str, is_needed=False),
 }
 PROFILE = {
     "job": Field(str),
-    "input_bytes": Field(float, ("dataset_size",), unit="B"),
-    "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes"), unit="B"),
+    "input_bytes": Field(float, ("dataset_size", "input_size", "input_gb", "input_mb"), unit="B"),
+    "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes", "peak_memory", "peak_gb", "peak_mb"), unit="B"),
 }
 NEEDS = {"job": Field(str), "need_gb": Field(object)}
 MACHINE_SCORES = {
@@ -138,12 +140,17 @@ def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, s
         for ours, column in columns.items()
     }
     for ours, name in theirs.items():
-        if dimension := fields[ours].dimension:
-            unit = unit_in_name(name, dimension)
-            if unit is None or factor_of_column(path, name, fields[ours]) != 1:  # nothing is guessed in silence
-                words = single_column(name, unit=unit or fields[ours].unit).in_words(ours, dimension)
-                logger.warning("%s: %s", path, words)
+        _say_unit(path, ours, name, fields[ours])
     return pd.DataFrame(values)
+
+
+def _say_unit(path: str, ours: str, name: str, field: Field) -> None:
+    """Nothing is guessed in silence: in which unit another column is read."""
+    if dimension := field.dimension:
+        unit = unit_in_name(name, dimension)
+        if unit is None or factor_of_column(path, name, field) != 1:
+            words = single_column(name, unit=unit or field.unit).in_words(ours, dimension)
+            logger.warning("%s: %s", path, words)
 
 
 def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs: str, places: Ints) -> pd.Series:
@@ -279,7 +286,7 @@ def read_machine_scores(path: str, aspects: Sequence[str], renamed: Mapping[str,
     aspects: those that count; empty: all. A table without a column `aspect` may have a column for each of them instead:
     they must be named then. Raises BadInput."""
     names = whole_table(path, ReadLimits()).names
-    if aspects and renamed.get("aspect", "aspect") not in names:
+    if aspects and theirs_of(names, MACHINE_SCORES, renamed).get("aspect", "aspect") not in names:
         wide = {"machine": MACHINE_SCORES["machine"], **{aspect: Field(float) for aspect in aspects}}
         return read_columns(path, wide, renamed).melt("machine", var_name="aspect", value_name="score")
     scores = read_columns(path, MACHINE_SCORES, renamed)
@@ -301,13 +308,14 @@ TASKS = {  # also as Nextflow's traces and Lotaru's reports name them
     "workflow": Field(str, is_needed=False),
     "task": Field(str, ("process", "name")),  # without and with what a task worked on, in brackets behind it
     "machine": Field(str, is_needed=False),
-    "size": Field(str, ("task_input_size_uncompressed", "rchar")),
-    "runtime_s": Field(str),
+    "size": Field(str, ("task_input_size_uncompressed", "rchar"), unit="B"),
+    "runtime_s": Field(str, ("runtime",), unit="s"),
     "runtime_ms": Field(str),
     "realtime": Field(str),  # with a unit, or in ms
     "status": Field(str, is_needed=False),
 }
-ANYWHERE = {*TASKS, *RUNS, *JOB_RUNS, *MACHINES, *PROFILE, *NEEDS, *MACHINE_SCORES, *SCORES}
+TABLES = (TASKS, RUNS, JOB_RUNS, MACHINES, PROFILE, NEEDS, MACHINE_SCORES, SCORES)
+ANYWHERE = {name for table in TABLES for ours, field in table.items() for name in (ours, *field.known_as)}
 OF_WHAT = re.compile(r"\s*\([^()]*\)\s*$")  # NFCORE:FASTQC (sample1): the task is NFCORE:FASTQC
 FINISHED = {"completed", "cached", "complete", "ok", "success", "succeeded", "true", ""}  # cached: it ran once
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)i?B?", re.IGNORECASE)
@@ -369,9 +377,8 @@ def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
     """Every row of a file: TASK_COLUMNS and status; NaN where a value is none."""
     table = whole_table(path, ReadLimits())
     runtimes = ("runtime_s", "runtime_ms", "realtime")
-    columns = choose_columns(
-        table, list(TASKS), [("task",), runtimes, ("size",)], theirs_of(table.names, TASKS, renamed)
-    )
+    theirs = theirs_of(table.names, TASKS, renamed)
+    columns = choose_columns(table, list(TASKS), [("task",), runtimes, ("size",)], theirs)
     texts = {ours: pd.Series(column.to_pylist()).map(_text) for ours, column in columns.items()}
     n = len(texts["task"])
     folder = PurePosixPath(path).parent.name
@@ -387,18 +394,25 @@ def _rows(path: str, renamed: Mapping[str, str], machine: str) -> pd.DataFrame:
             "workflow": texts["workflow"],
             "task": texts["task"].str.replace(OF_WHAT, "", regex=True),
             "machine": texts["machine"],
-            "size": texts["size"].map(size_bytes),
-            "runtime_s": _runtimes(texts),
+            "size": _in_unit(path, texts["size"], TASKS["size"], theirs.get("size", "size"), size_bytes),
+            "runtime_s": _runtimes(path, texts, theirs.get("runtime_s", "runtime_s")),
             "status": texts["status"] if "status" in texts else pd.Series([""] * n),
         }
     )
 
 
-def _runtimes(texts: Mapping[str, pd.Series]) -> pd.Series:
-    for name, factor in (("runtime_s", 1.0), ("runtime_ms", MS)):
-        if name in texts:
-            return pd.to_numeric(texts[name], errors="coerce").astype(float) * factor
-    return texts["realtime"].map(duration_s)
+def _runtimes(path: str, texts: Mapping[str, pd.Series], column: str) -> pd.Series:
+    if "runtime_s" in texts:
+        if column != "runtime_s":
+            _say_unit(path, "runtime_s", column, TASKS["runtime_s"])
+        return _in_unit(path, texts["runtime_s"], TASKS["runtime_s"], column, duration_s)
+    return texts["runtime_ms" if "runtime_ms" in texts else "realtime"].map(duration_s)
+
+
+def _in_unit(path: str, texts: pd.Series, field: Field, column: str, parse: Callable[[str], float]) -> pd.Series:
+    """Numbers in the unit that their column names, else in the field's; cells with a unit of their own as parsed."""
+    numbers = pd.to_numeric(texts, errors="coerce").astype(float) * factor_of_column(path, column, field)
+    return numbers.fillna(texts.map(parse))
 
 
 def _text(value: object) -> str:

@@ -78,7 +78,7 @@ def named(
 ) -> Iterator[tuple[str, str]]:
     """Columns that are called by one of the aliases, the first alias first, each with the unit that its name ends in.
 
-    dimension: of what is measured: only then a name may end in a unit (`Duration (min)`)."""
+    dimension: of what is measured: only then a name may end in a unit (`Duration (min)`), and `cpus` is no `cpu_s`."""
     keys: dict[str, tuple[str, str]] = {}
     for name in names:
         if name in taken or not name:
@@ -92,9 +92,11 @@ def named(
         keys.setdefault(key_of(name), (name, unit))
         if unit:
             keys.setdefault(key_of(name).removesuffix(key_of(unit)), (name, unit))
-    for alias in map(key_of, aliases):
-        if alias in keys:
-            yield keys[alias]
+    for alias in aliases:
+        name, unit = keys.get(key_of(alias), ("", ""))
+        is_plural = dimension and not unit and unit_in_name(alias, dimension) == "s"
+        if name and not is_plural:
+            yield name, unit
 
 
 def trimmed(column: pa.ChunkedArray | pa.Array) -> pa.Array:

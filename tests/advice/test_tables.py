@@ -12,6 +12,7 @@ from tasks.advice.tables import (
     duration_s,
     one_machine,
     read_columns,
+    read_job_runs,
     read_machine_scores,
     read_machines,
     read_needs,
@@ -82,6 +83,31 @@ def test_a_map_may_speak_of_several_tables_of_which_one_has_a_name_of_its_own(tm
         )
 
 
+def test_a_map_by_an_alias_is_right_for_the_tables_that_have_no_such_column(tmp_path: Path) -> None:
+    renamed = {"workload": "what", "price": "usd"}
+    assert read_machines(written(tmp_path, "name,vcpus,memory,usd\na,2,4,0.1\n"), renamed).types["a"].price_per_h == 0.1
+    assert read_runs(written(tmp_path, "what,machine,nodes,runtime_s\nsort,a,2,10\n"), renamed)["job"].tolist() == [
+        "sort"
+    ]
+
+
+def test_the_type_of_a_machine_goes_before_the_name_of_one(tmp_path: Path) -> None:
+    runs = read_runs(written(tmp_path, "job,instance,machine,nodes,runtime_s\nsort,i-0abc,m4.large,2,10\n"), {})
+    assert runs["machine_type"].tolist() == ["m4.large"]
+
+
+@pytest.mark.parametrize("column", ["CPUs", "cpus", "vCPUs", "CPUS"])
+def test_a_number_of_processors_is_no_cpu_time(tmp_path: Path, column: str) -> None:
+    assert "cpu_s" not in read_job_runs(written(tmp_path, f"job,machine,runtime_s,{column}\nsort,a,10,8\n"), {})
+
+
+@pytest.mark.parametrize("column", ["cpu_s", "CPU (s)", "CPU seconds", "cpuTimeMs"])
+def test_cpu_time_is_known_by_its_unit(tmp_path: Path, column: str) -> None:
+    cell = "8000" if column.endswith("Ms") else "8"
+    runs = read_job_runs(written(tmp_path, f"job,machine,runtime_s,{column}\nsort,a,10,{cell}\n"), {})
+    assert runs["cpu_s"].tolist() == [8]
+
+
 def test_runs_without_a_status_have_completed(tmp_path: Path) -> None:
     assert read_runs(written(tmp_path, "Job,Machine Type,nodes,runtime_s\nsort,a,2,10\n"), {})["completed"].all()
 
@@ -109,7 +135,7 @@ def test_a_missing_column_is_told(tmp_path: Path) -> None:
 
 
 def test_machine_types_have_a_price_and_its_day(tmp_path: Path) -> None:
-    found = read_machines(written(tmp_path, "name,vcpus,memory,price,priced_on\na,2,4,0.1,2026-01-01\n"), {})
+    found = read_machines(written(tmp_path, "name,vcpus,memory,Price ($/h),priced_on\na,2,4,0.1,2026-01-01\n"), {})
     assert found.types["a"].price_per_h == 0.1
     assert found.priced_on == "2026-01-01"
     assert read_machines(written(tmp_path, f"{MACHINES}a,2,4,0.1\n"), {}).priced_on == ""
@@ -140,6 +166,8 @@ def test_needs_are_flat_unclear_or_gb(tmp_path: Path) -> None:
 def test_profiles_of_ruya_are_known_by_their_own_names(tmp_path: Path) -> None:
     profile = read_columns(written(tmp_path, "job,dataset_size,max_memory_used\na,10,20\n"), PROFILE, {})
     assert profile.to_numpy().tolist() == [["a", 10.0, 20.0]]
+    in_gb = read_columns(written(tmp_path, "job,input_gb,peak_gb\na,10,20\n"), PROFILE, {})
+    assert in_gb.to_numpy().tolist() == [["a", 10e9, 20e9]]
 
 
 def test_scores_are_above_0(tmp_path: Path) -> None:
@@ -153,6 +181,8 @@ def test_scores_of_machines_come_in_rows_or_in_columns_by_aspect(tmp_path: Path)
     rows = read_machine_scores(written(tmp_path, "node,aspect,score,low,high\na,cpu,2,1.9,2.1\nb,cpu,1,,\n"), [], {})
     assert rows["machine"].tolist() == ["a", "b"]
     assert rows["low"].tolist()[0] == 1.9
+    spelled = written(tmp_path, "Node,Aspect,Score\na,cpu,2\na,disk,1\n")
+    assert read_machine_scores(spelled, ["cpu"], {})["score"].tolist() == [2]
     path = written(tmp_path, "instance,vcpu,cpu_one,ram\na,4,2,5\nb,2,1,7\n")
     wide = read_machine_scores(path, ["cpu_one", "ram"], {})
     assert wide.to_numpy().tolist() == [["a", "cpu_one", 2], ["b", "cpu_one", 1], ["a", "ram", 5], ["b", "ram", 7]]
@@ -242,6 +272,14 @@ def test_a_table_of_ones_own_is_read_by_names(trace) -> None:
     renamed = {"task": "step", "machine": "host", "size": "gb", "runtime_s": "secs"}
     told = read_traces([trace(text, name="mine.csv")], renamed)
     assert told.to_numpy().tolist() == [["mine", "a", "m1", 2.0, 10.0], ["mine", "b", "m2", 3.0, 20.0]]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"), [("Runtime (min)", "2"), ("runtime_s", "2 min"), ("runtime_s", "120"), ("runtime_ms", "120000")]
+)
+def test_units_count_in_traces_too(trace, column: str, cell: str) -> None:
+    told = read_traces([trace(f"task,size_gb,{column}\na,2,{cell}\n", name="mine.csv")], {})
+    assert told[["size", "runtime_s"]].to_numpy().tolist() == [[2e9, 120]]
 
 
 def test_several_traces_are_put_together(trace) -> None:

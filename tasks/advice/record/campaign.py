@@ -9,7 +9,6 @@ A finished run is a file of its own at once, and a row of a part some minutes la
 
 import contextlib
 import logging
-import math
 import shutil
 import time
 from collections import Counter
@@ -329,7 +328,7 @@ class Session:
             source=template.source,
             databases=template.databases,
             result=str(self.scratch / DATA / RESULT),
-            threads=math.ceil(kind.cores),  # one for each processor that is begun
+            threads=kind.threads,
             memory_mb=round(kind.memory_mb * self.params.engine_memory_ratio),
             is_cold=True,  # a batch job finds nothing of its input in memory
         )

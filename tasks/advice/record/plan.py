@@ -38,6 +38,11 @@ class EmulatedType(Params):
     disk_mb_per_s: float = Field(gt=0, le=1e6, description="Reads and writes of the disk, each, in MB/s")
     price_per_hour: float = Field(gt=0, le=1e6, description="Invented price of an hour, in invented units")
 
+    @property
+    def threads(self) -> int:
+        """Of a job that runs there: one for each processor that is begun."""
+        return math.ceil(self.cores)
+
     def as_node(self) -> NodeParams:
         """The limits as the recorder of nodes sets them."""
         return NodeParams(

@@ -217,6 +217,10 @@ def test_the_recording_of_the_project_is_complete_and_of_the_shipped_plan():
     assert set(held_back.groupby(["job", "machine_type"]).size()) == {10}
     assert (len(history), len(held_back), history["job"].nunique()) == (400, 1200, 20)
     assert set(history["machine_type"]) == {"standard"} and held_back["machine_type"].nunique() == 6
+    recording = read_recording(folder)
+    shipped = {"machine_type": "standard", "vcpu": 1.0, "memory_gb": 0.256, "price_per_h": 0.1}
+    assert recording.machines.iloc[0].to_dict() == shipped
+    assert recording.multiples["key_overlap"] == 3
     executions = read_executions(folder).groupby(["machine_type", "benchmark"])["started_at"].nunique()
     assert len(executions) == 30 and executions.min() >= 5
     assert sum(path.stat().st_size for path in folder.rglob("*.parquet")) < 2_000_000

@@ -35,6 +35,12 @@ def test_the_shipped_plan_has_the_size_that_was_asked_for():
     assert len(plan.executions) == 5 * len(params.types) * len(benchmarks_of(params))
 
 
+@pytest.mark.parametrize(("cores", "threads"), [(0.5, 1), (1, 1), (1.5, 2), (2, 2)])
+def test_a_job_has_a_thread_for_each_processor_that_is_begun(cores, threads):
+    kind = EmulatedType(name="a", cores=cores, memory_mb=256, disk_mb_per_s=60, price_per_hour=1)
+    assert kind.threads == threads
+
+
 def test_benchmarks_are_spread_over_the_campaign_and_run_on_every_type():
     plan = make_plan(SMALL)
     blocks = [any(one in plan.executions for one in block) for block in plan.blocks]

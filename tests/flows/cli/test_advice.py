@@ -1,6 +1,7 @@
 """`whorl advice`."""
 
 import json
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +40,13 @@ def test_ask_tell_and_ask_again_go_on_where_they_were(whorl, machines, tmp_path)
 def test_a_page_is_written_beside_the_answer(whorl, machines, tmp_path) -> None:  # type: ignore[no-untyped-def]
     history = tmp_path / "runs.csv"
     history.write_text(f"{HEADER}so<r>t,a,4,3600,completed\nso<r>t,b,4,600,completed\n")
-    ended = whorl("advice", "search", "--history", history, "--machines", machines, "--out", tmp_path / "out")
+    asked = ("--history", history, "--machines", machines, "--max-vcpu", "50", "--nodes", "2,4,8")
+    ended = whorl("advice", "search", *asked, "--out", tmp_path / "out")
     [page] = (tmp_path / "out").glob("*.html")
     assert str(page) in ended.err
     assert "so<r>t" not in page.read_text()
     assert "so&lt;r&gt;t" in page.read_text()
+    assert "--nodes 2,4,8 --max-vcpu 50" in page.read_text()  # whoever asks again asks the same
 
 
 @pytest.mark.parametrize(
@@ -137,9 +140,10 @@ def test_machines_are_grouped_labelled_and_tasks_assigned(whorl, tmp_path) -> No
     assert told["answer"].startswith("3 machines are of 2 kinds: A (n1 and n2), B (n3)")
     assert [(one["task"], one["group"]) for one in told["assigned"]] == [("align", "A"), ("plot", "B")]
     assert "node n3 whorl.advice/group=B" in script.read_text()
-    shown = whorl(*asked, "--out", tmp_path / "page")
+    shown = whorl(*asked, "--seed", "3", "--out", tmp_path / "page")
     assert shown.out.startswith(told["answer"])
-    assert list((tmp_path / "page").glob("*.html"))
+    [page] = (tmp_path / "page").glob("*.html")
+    assert f"--traces {trace} --seed 3" in page.read_text()
     scores.write_text("node,aspect,score\nn1,cpu,1\n")
     refused = whorl("advice", "groups", "--scores", scores)
     assert (refused.code, "scores: 1 machine; expected at least 2 machines" in refused.err) == (3, True)
@@ -168,14 +172,15 @@ def choose(whorl, tables, *more, deadline="1min"):
 
 
 def test_the_answer_comes_first_then_how_sure_then_why_as_text_page_and_json(whorl, tables):
-    said = choose(whorl, tables, "--out", tables / "pages")
+    said = choose(whorl, tables, "--late-share", "0.1", "--out", tables / "pages")
     assert said.code == 0
     lines = said.out.splitlines()
     assert lines[0].startswith("Run nightly on slow: late in") and "% cheaper a run than m5" in lines[0]
     assert lines[1].startswith("80.0 % interval of the chance")
     assert "bound by CPU" in lines[2]
     assert "safe, dearer" in said.out
-    assert "Run nightly on slow" in (tables / "pages" / "advice-choose-nightly.html").read_text()
+    page = (tables / "pages" / "advice-choose-nightly.html").read_text()
+    assert "Run nightly on slow" in page and "--late-share 0.1" in page
     told = json.loads(choose(whorl, tables, "--json", deadline="18s").out)
     assert (told["machine_type"], told["source"], told["deadline_s"], told["n_runs"]) == ("fast", "m5", 18, 20)
     assert {one["machine_type"] for one in told["types"]} == {"m5", "slow", "fast"}
@@ -204,8 +209,12 @@ def test_the_recording_answers_and_is_checked(whorl, tmp_path):
     assert len(told["jobs"]) == 20
     assert {"choose", "stay on the source", "oracle (held-back runs)"} <= {one["rule"] for one in told["rules"]}
     assert told["chosen"]["runs"] == 200 and told["everywhere"]["runs"] == 1200
-    named = whorl("advice", "choose", "--recording", RECORDED, "--job", "key_overlap")
+    (tmp_path / "as is").symlink_to(RECORDED)
+    one = ("--recording", tmp_path / "as is", "--job", "key_overlap")
+    named = whorl("advice", "choose", *one, "--out", tmp_path / "page")
     assert named.out.startswith("Run key_overlap on ")
+    [page] = (tmp_path / "page").glob("*.html")
+    assert f"--recording '{tmp_path}/as is' --job key_overlap" in unescape(page.read_text())
     assert "no job 'nothing'" in whorl("advice", "choose", "--recording", RECORDED, "--job", "nothing").err
 
 

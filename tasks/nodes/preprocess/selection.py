@@ -7,8 +7,10 @@ keeps every throughput and drops every latency in seconds, so ours is a share of
 
 Orientation (Perona, III-B 3): whether more or less of a metric is better.
 
-Declared by the tool, else told by name or unit, else more is better: what has neither is a score or a rate. The paper's
-rule is computed for every metric all the same, and where it disagrees that is listed:
+Declared by the tool, else told by name or unit, else more is better: what has neither is a score or a rate. Where the
+tool's facts say that neither is better the paper's rule decides. It is computed for every metric all the same, and
+where it contradicts what is declared or told that is listed; of a metric that nothing tells there is nothing to
+contradict:
 
     L = median - min, R = max - median: maximise if R ≤ L, else minimise.
 
@@ -45,6 +47,7 @@ BETTER = frozenset({
     "iops", "throughput", "bandwidth", "bw", "bitrate", "rate", "tps", "qps", "ops", "events", "score", "speed",
     "mips", "flops", "efficiency",
 })  # fmt: skip
+RESULT = "result"  # the metric of a benchmark that was a column: its name is the benchmark's
 SETTINGS = frozenset({
     "version", "num_threads", "number_of_threads", "threads", "prime_numbers_limit", "block_size", "total_size",
     "operation", "scope", "number_of_processes", "msg_size", "timeout", "access_recv", "iodepth", "port", "seed",
@@ -191,7 +194,7 @@ class Orientation(Params):
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the paper's rule, on all executions, says the same as what is declared; None where one is silent."""
+        """Whether the paper's rule, on all executions, says what is declared or told; None where either is silent."""
         if self.rule_with_stressed is None or self.origin in ("rule", "none"):
             return None
         return self.rule_with_stressed == self.sign

@@ -36,7 +36,7 @@ from tasks.intake.tables import (
 )
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
-from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR
+from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR, RESULT
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.readers import vetting
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
@@ -77,7 +77,6 @@ ALIASES = {
     ),
     "machine_type": ("instancetype", "vmtype", "type", "sku", "flavor", "maschinentyp"),
 }  # fmt: skip
-RESULT = "result"  # the only metric of a benchmark that is a column
 VALUE_AT_END = re.compile(r"(?<=[._ ])value$")
 NUMBER_AND_UNIT = re.compile(r"^([-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*(\S.*)$")
 NAME_SEPARATORS = re.compile(r"[\s_.()\[\]-]+")

@@ -103,7 +103,7 @@ def test_foreign_metrics_are_told_by_unit_and_name(metric, base, sign, origin) -
     assert (found.sign, found.origin) == (sign, origin)
 
 
-def test_where_nothing_is_told_more_is_better_and_what_the_papers_rule_says_is_listed() -> None:
+def test_where_nothing_is_told_more_is_better_and_the_papers_rule_has_nothing_to_contradict() -> None:
     found = oriented(values=RIGHT, unstressed=LEFT)
     assert (found.sign, found.origin, found.agrees) == (1, "none", None)
     assert (found.rule_with_stressed, found.rule_without_stressed) == (-1, 1)

@@ -364,7 +364,7 @@ def rank(
         call.note(line)
     has_detector = champion(warehouse.models, "nodes", source_name, DETECTOR) is not None
     verb = ("explain", "NODE") if answer["degrading"] else ("watch",) if has_detector else ("train",)
-    call.note(f"which executions look degraded: {as_command('whorl', 'nodes', *verb, '--source', source_name)}")
+    call.note(f"which executions are flagged: {as_command('whorl', 'nodes', *verb, '--source', source_name)}")
 
 
 def _selected_rows(

@@ -325,7 +325,7 @@ def _answer(what: str, rows: pd.DataFrame, is_node: bool, threshold: float) -> s
     row = rows.iloc[0]
     if pd.isna(row["probability"]):
         return f"execution {what}: no verdict, the detector did not learn its benchmark"
-    verdict = "looks degraded" if row["is_flagged"] else "does not look degraded"
+    verdict = "flagged" if row["is_flagged"] else "not flagged"
     if row["is_cold"]:
         verdict += ", but there was nothing to compare it with: the node was new"
     basis = (

@@ -449,7 +449,7 @@ def _flagged(data: NodesData, item: str) -> Section:
         f"{data.command('fingerprint')} asks it, and {data.command('watch')} says which nodes are degrading."
     )
     nothing = "None is flagged." if n_judged else nothing
-    return Section("Executions that look degraded, and why", FLAGGED_WORDS, evidence, tables=(shown,), nothing=nothing)
+    return Section("Flagged executions, and why", FLAGGED_WORDS, evidence, tables=(shown,), nothing=nothing)
 
 
 def _first_of(reasons: Sequence[str]) -> str:

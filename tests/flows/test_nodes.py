@@ -227,7 +227,7 @@ def test_a_detector_is_trained_asked_and_watched_by(detecting_log: Warehouse, mo
     assert "To be expected over this fleet: about" in artifact("nodes-log-model")
     told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=detecting_log))
     assert (told["model_id"], told["n_judged"], told["n_fingerprints"]) == (found["model_id"], 360, 0)
-    assert "Executions that look degraded, and why" in artifact("nodes-log-fingerprints")
+    assert "Flagged executions, and why" in artifact("nodes-log-fingerprints")
     watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=detecting_log)
     seen = call(nodes_watch, watching)
     assert seen["alarms"]

@@ -33,7 +33,7 @@ def test_a_confirmed_node_is_the_answer_and_what_to_do_stands_beside_it(watched,
     assert "about 0.9 false alarms a day" in result.certainty
     text = as_markdown(result, only=["Which nodes are degrading"])
     assert "Leave out node\\-3" in text.replace("node-3", "node\\-3")
-    assert "Executions that look degraded" not in text
+    assert "Flagged executions" not in text
     nodes = rows_of(result, "Nodes")
     assert [(row["name"], row["rank"], row["state"]) for row in nodes] == [
         *(("node-2", "1", "suspected"), ("node-1", "2", "healthy"), ("node-3", "3", "confirmed")),
@@ -69,7 +69,7 @@ def test_before_any_step_each_part_says_which_command_gives_it(nodes_log, told):
 
 
 def test_flagged_executions_have_their_metrics_as_reasons(watched, rows_of):
-    rows = rows_of(result_of(watched), "Executions that look degraded, and why")
+    rows = rows_of(result_of(watched), "Flagged executions, and why")
     said = {row["because"] for row in rows}
     assert NO_REASON in said
     assert any(words.startswith("rate 4.0 MB/s, usually 9.0") and "; latency 12.0 ms" in words for words in said)

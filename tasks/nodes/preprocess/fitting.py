@@ -24,6 +24,7 @@ from tasks.nodes.history import History
 from tasks.nodes.params import PreprocessParams
 from tasks.nodes.preprocess.selection import (
     NORMAL_WIDTH,
+    RESULT,
     TAILS,
     Orientation,
     Sign,
@@ -213,7 +214,8 @@ def _learn(
     as_read = read.pop("base")
     base = per_second(as_read) if read["divided_by"] else as_read
     spread = spread_of(values)
-    orientation = orient(read["metric"], base, fact, spread, spread_of(values[is_calm]), params)
+    named = read["benchmark"] if read["metric"] == RESULT else read["metric"]
+    orientation = orient(named, base, fact, spread, spread_of(values[is_calm]), params)
     why = why_dropped(read["benchmark"], read["metric"], base, spread, fact, params)
     scale = None
     if spread is not None and not why:

@@ -7,8 +7,10 @@ keeps every throughput and drops every latency in seconds, so ours is a share of
 
 Orientation (Perona, III-B 3): whether more or less of a metric is better.
 
-Declared by the tool, else told by name or unit, else more is better: what has neither is a score or a rate. The paper's
-rule is computed for every metric all the same, and where it disagrees that is listed:
+Declared by the tool, else told by name or unit, else more is better: what has neither is a score or a rate. Where the
+tool's facts say that neither is better the paper's rule decides. It is computed for every metric all the same, and
+where it contradicts what is declared or told that is listed; of a metric that nothing tells there is nothing to
+contradict:
 
     L = median - min, R = max - median: maximise if R ≤ L, else minimise.
 
@@ -21,6 +23,7 @@ from typing import Literal
 import numpy as np
 
 from tasks.nodes.params import PreprocessParams
+from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.tools.parsing import MetricFacts
 from tasks.nodes.type_tables import Floats
 from tasks.params import Params
@@ -32,12 +35,19 @@ TROUBLE = frozenset({
 })  # less is better, whatever the unit  # fmt: skip
 WORSE = frozenset({
     "latency", "lat", "clat", "slat", "rtt", "time", "delay", "cost", "wait", "miss", "misses", "fault", "faults",
-    "runtime", "duration", "elapsed",
+    "runtime", "duration", "elapsed", "latencies", "lag", "makespan", "stall", "stalls", "slowdown", "steal", "ttfb",
 })  # less is better, where the unit says nothing  # fmt: skip
+TIMES = frozenset({
+    "seconds", "secs", "milliseconds", "msec", "ms", "microseconds", "usec", "us", "nanoseconds", "nsec", "ns",
+    "minutes", "hours", "p50", "p75", "p90", "p95", "p99", "p999", "response", "energy", "joules",
+})  # less is better, where no word of BETTER stands beside it: not of iops_p99  # fmt: skip
+CALENDAR = frozenset({"min", "minute", "hour", "day", "second", "h", "d"})  # as a whole name: the least, or of a date
+MONEY = frozenset({"cost", "usd", "eur", "price"})  # less is better also of a rate
 BETTER = frozenset({
     "iops", "throughput", "bandwidth", "bw", "bitrate", "rate", "tps", "qps", "ops", "events", "score", "speed",
-    "mips", "flops",
+    "mips", "flops", "efficiency",
 })  # fmt: skip
+RESULT = "result"  # the metric of a benchmark that was a column: its name is the benchmark's
 SETTINGS = frozenset({
     "version", "num_threads", "number_of_threads", "threads", "prime_numbers_limit", "block_size", "total_size",
     "operation", "scope", "number_of_processes", "msg_size", "timeout", "access_recv", "iodepth", "port", "seed",
@@ -166,6 +176,7 @@ Origin = Literal["declared", "name", "unit", "rule", "override", "none"]
 
 BY_UNIT: dict[str, Sign] = {"1/s": 1, "B/s": 1, "s": -1, "s/B": -1}
 WORDS = re.compile(r"[^a-z0-9]+")
+PER = re.compile(r"/|[\s_]per[\s_]", re.IGNORECASE)
 PAPER_OVERRIDES: tuple[tuple[str, Sign], ...] = (("msg_rate", 1), ("stdev", -1), ("stddev", -1))  # the authors' code
 
 
@@ -183,7 +194,7 @@ class Orientation(Params):
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the paper's rule, on all executions, says the same as what is declared; None where one is silent."""
+        """Whether the paper's rule, on all executions, says what is declared or told; None where either is silent."""
         if self.rule_with_stressed is None or self.origin in ("rule", "none"):
             return None
         return self.rule_with_stressed == self.sign
@@ -223,14 +234,18 @@ def orient(
 def _stated_sign(metric: str, base: str, fact: MetricFacts | None) -> tuple[Sign | None, Origin]:
     if fact is not None:  # neither better nor worse: the rule, and no guess from the unit
         return (None if fact.higher_is_better is None else 1 if fact.higher_is_better else -1), "declared"
-    words = set(WORDS.split(metric.lower()))
-    if words & TROUBLE:
+    words = set(WORDS.split(PER.split(metric)[0].lower()))  # ms of ms/op; not the sec of tokens/sec
+    if words & TROUBLE or (base == "1/s" and words & MONEY):
         return -1, "name"
     if base in BY_UNIT:
         return BY_UNIT[base], "unit"
     if words & WORSE:
         return -1, "name"
-    return (1, "name") if words & BETTER else (None, "none")
+    if words & BETTER:
+        return 1, "name"
+    if metric.lower() not in CALENDAR and (named := conversion_of(metric).base) in BY_UNIT:  # sec, requests_sec
+        return BY_UNIT[named], "name"
+    return (-1, "name") if words & TIMES else (None, "none")
 
 
 def _overridden(metric: str) -> tuple[Sign | None, Origin]:

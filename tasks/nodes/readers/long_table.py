@@ -36,7 +36,7 @@ from tasks.intake.tables import (
 )
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
-from tasks.nodes.preprocess.selection import BY_UNIT
+from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR, RESULT
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.readers import vetting
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
@@ -77,11 +77,14 @@ ALIASES = {
     ),
     "machine_type": ("instancetype", "vmtype", "type", "sku", "flavor", "maschinentyp"),
 }  # fmt: skip
-RESULT = "result"  # the only metric of a benchmark that is a column
 VALUE_AT_END = re.compile(r"(?<=[._ ])value$")
 NUMBER_AND_UNIT = re.compile(r"^([-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*(\S.*)$")
 NAME_SEPARATORS = re.compile(r"[\s_.()\[\]-]+")
-PER_SECOND = re.compile(r"per[_ ]s(?:ec|econd)?s?\W*$", re.IGNORECASE)
+SLASH = re.compile(r"\s*/\s*")
+PER_TIME = re.compile(r"(?:(?<![^\W_])(?i:per)[\W_]+|(?<=[a-z0-9])Per(?=[A-Z])|/)([^\W_]+)\W*$")  # runs_per_h, runsPerH
+LOWER_BYTES = re.compile(r"(?<![^\W_])(?:[kmgtp]b|[kmgtp]ib)(?![^\W_])")  # Mb stays megabits
+BYTES = {unit.lower(): unit for unit in SPELLINGS["bytes"]}
+FLOPS = re.compile(r"(?<![^\W_])([kmgtp]?)flops?(?:(?:/|[ _]per[ _]|_)s(?:ec|econd)?)?(?![^\W_])", re.IGNORECASE)
 MOST_UNIT_WORDS = 3  # MB_per_s
 UNITS_IN_NAMES = {*BY_UNIT, "%"}
 DIMENSIONS: tuple[Dimension, ...] = ("s", "bytes")
@@ -173,15 +176,24 @@ def _measured(name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.float64], 
 def unit_at_end(name: str) -> str:
     """The unit at the end of a column's name: events_per_s, triad_MBps, Latency (ms), input_gb; empty for none.
 
+    A name that is a unit and nothing else has that of time alone. In lower case a prefix and b are bytes (mb, mb/s).
     No minutes: of latency_min and the like it is the least."""
+    name = FLOPS.sub(lambda found: f"{found[1].upper()}flops", SLASH.sub("/", name))
+    name = LOWER_BYTES.sub(lambda found: BYTES[found[0]], name)
     words = [word for word in NAME_SEPARATORS.split(name) if word]
+    per = PER_TIME.search(name)
     for n_words in range(min(MOST_UNIT_WORDS, len(words)), 0, -1):
         tail = "_".join(words[-n_words:])
-        if n_words == 1 and PER_SECOND.search(name):  # widgets per second
-            return "1/s"
-        for unit in (tail, tail[0].upper() + tail[1:]):  # gflops
-            if (len(words) > 1 or "/" in tail) and unit.lower() != "min" and conversion_of(unit).base in UNITS_IN_NAMES:
+        if n_words == 1 and per and "/" not in tail:  # the hour of runs_per_hour is none that it took
+            break
+        for unit in (tail, tail[0].upper() + tail[1:]):  # gbit/s
+            base = conversion_of(unit).base
+            is_whole = len(words) > 1 or "/" in tail or (base == "s" and unit.lower() not in CALENDAR)
+            if is_whole and unit.lower() != "min" and base in UNITS_IN_NAMES:
                 return unit
+    if per:
+        is_share = "/" in words[-1] and conversion_of(words[-1]).is_known  # stall ms/s
+        return "" if is_share or conversion_of(f"1/{per[1]}").base != "1/s" else f"1/{per[1]}"
     for dimension in DIMENSIONS:
         with contextlib.suppress(ValueError):  # k, m: may be many things
             last = (unit_in_name(name, dimension) or "").lower()

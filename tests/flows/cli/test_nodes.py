@@ -52,7 +52,7 @@ def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes
     ]
     assert best.startswith("best: ")
     assert suspicious.startswith("most suspicious: ")
-    assert ended.err.endswith("which executions look degraded: whorl nodes train --source log\n")
+    assert ended.err.endswith("which executions are flagged: whorl nodes train --source log\n")
 
 
 @pytest.mark.slow

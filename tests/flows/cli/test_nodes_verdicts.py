@@ -184,7 +184,7 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
     assert [one.asks_for_benchmarks for one in asked] == [True, False]
     ranked = whorl.done("nodes", "rank")
     assert ranked.out.splitlines()[2] == "degrading: node-2 in disk (confirmed), since 2026-01-06 12:00 UTC"
-    assert ranked.err.endswith("which executions look degraded: whorl nodes explain NODE --source log\n")
+    assert ranked.err.endswith("which executions are flagged: whorl nodes explain NODE --source log\n")
 
 
 @pytest.mark.usefixtures("prefect_server", "quick")

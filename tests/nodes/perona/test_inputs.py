@@ -297,10 +297,11 @@ def test_a_graph_worked_out_by_hand(paper):
     assert np.array_equal(batch.x.numpy(), inputs.x[rows]) and batch.n_graphs == 1
     assert batch.edge_index.tolist() == [[0, 0, 0, 1, 1, 2, 0, 1, 2, 3], [1, 2, 3, 2, 3, 3, 0, 1, 2, 3]]
     assert batch.edge_attr.shape == (10, edge_size(inputs, paper)) == (10, 2 + 2 + 1 + 4)
+    decay = [0.5, 0.25, 0.125, 0.5, 0.25, 0.5, 1, 1, 1, 1]
     for at, (before, after) in enumerate(batch.edge_index.T.tolist()):
         earlier, later = rows[before], rows[after]
         elapsed = np.array(inputs.started_s[later] - inputs.started_s[earlier])
-        told = [*inputs.node_metrics[earlier], *inputs.node_metrics[later], 0.5 ** (after - before)]
+        told = [*inputs.node_metrics[earlier], *inputs.node_metrics[later], decay[at]]
         expected = [*told, *encode_intervals(elapsed, paper.graph.interval_scales_s)]
         assert batch.edge_attr[at].tolist() == pytest.approx(expected, abs=1e-6)
     assert edge_size(make_inputs([0], [0], c=39), paper) == 83  # 85 in the paper's code, of which two never vary

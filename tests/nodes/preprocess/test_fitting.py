@@ -58,6 +58,11 @@ def test_labels_that_are_missing_count_as_unstressed(history_of) -> None:
     assert (orientation.rule_with_stressed, orientation.rule_without_stressed) == (-1, 1)
 
 
+def test_the_only_metric_of_a_benchmark_that_was_a_column_is_told_by_the_name_of_that(history_of) -> None:
+    runs = history_of([{"result": 1.0}, {"result": 2.0}] * 2, benchmark=["p99", "p99", "marks", "marks"])
+    assert {metric.benchmark: metric.orientation.sign for metric in fit(runs, OURS).metrics} == {"p99": -1, "marks": 1}
+
+
 def test_a_slow_and_a_fast_template_of_one_benchmark_are_learned_apart() -> None:
     preprocessor = fit(synthetic_history(types=8, runs=20, stressed=0), OURS)
     assert len(preprocessor.types) == 8

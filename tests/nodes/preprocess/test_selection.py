@@ -86,11 +86,16 @@ def test_a_metric_declared_neither_better_nor_worse_falls_to_the_rule_and_not_to
         ("transactions", "1/s", 1, "unit"),
         ("iops_stddev", "1/s", -1, "name"),
         ("errors", "1/s", -1, "name"),
+        ("usd_per_hour", "1/s", -1, "name"),
         ("retrans", "1", -1, "name"),
         ("latency_max", "'ticks'", -1, "name"),
         ("events", "1", 1, "name"),
         ("Score", "'points'", 1, "name"),
         ("page_fault", "1/s", 1, "unit"),
+        *((name, "1", -1, "name") for name in ("seconds", "p99", "makespan", "latencies", "response", "lag", "ttfb")),
+        *((name, "1", -1, "name") for name in ("stall", "slowdown", "steal", "energy", "sec", "sort_secs", "ms/token")),
+        *((name, "1", 1, "name") for name in ("iops_p99", "response_rate", "energy_efficiency", "requests_sec")),
+        *((name, "1", 1, "none") for name in ("tokens/sec", "images per ms", "hour")),
     ],
 )
 def test_foreign_metrics_are_told_by_unit_and_name(metric, base, sign, origin) -> None:
@@ -98,7 +103,7 @@ def test_foreign_metrics_are_told_by_unit_and_name(metric, base, sign, origin) -
     assert (found.sign, found.origin) == (sign, origin)
 
 
-def test_where_nothing_is_told_more_is_better_and_what_the_papers_rule_says_is_listed() -> None:
+def test_where_nothing_is_told_more_is_better_and_the_papers_rule_has_nothing_to_contradict() -> None:
     found = oriented(values=RIGHT, unstressed=LEFT)
     assert (found.sign, found.origin, found.agrees) == (1, "none", None)
     assert (found.rule_with_stressed, found.rule_without_stressed) == (-1, 1)

@@ -265,15 +265,42 @@ def test_cells_of_a_wide_table_may_carry_their_unit(found_in, bandwidth, latency
     assert found_in(text, name="results.csv").told("vm1/fio/2026-01-31T12:00:00") == expected
 
 
-def test_the_name_of_a_column_may_end_in_its_unit(found_in):
-    units = {"events_per_s": "events_per_s", "triad_MBps": "MBps", "bitrate_gbps": "gbps", "bw MB/s": "MB/s"}
-    units |= {
-        "widgets per second": "1/s",
-        "cpu_pct": "pct",
-        "input_gb": "GB",
-        "size_m": "",
-        "iops_min": "",
-    }  # the least
+@pytest.mark.parametrize(
+    "units",
+    [
+        {"events_per_s": "events_per_s", "triad_MBps": "MBps", "bitrate_gbps": "gbps", "bw MB/s": "MB/s"},
+        {"widgets per second": "1/second", "cpu_pct": "pct", "input_gb": "GB", "size_m": "", "iops_min": ""},
+        {"tokens/s": "1/s", "Throughput (images / sec)": "1/sec", "requestsPerSecond": "1/Second", "MFLOP/s": ""},
+        {
+            "runs_per_hour": "1/hour",
+            "builds/min": "1/min",
+            "images/ms": "1/ms",
+            "usd per GB": "",
+            "stall ms/s": "",
+            "ops_per_min": "ops_per_min",
+        },
+        {"time per image (ms)": "ms", "ns/op": "ns/op", "hyper_s": "s", "cpu MFLOP/s": "Mflops"},
+        {"seconds": "seconds", "ms": "ms", "s": "s", "min": "", "hour": "", "MB": ""},
+        {
+            "rx mb/s": "MB/s",
+            "tx_kb_s": "kB_s",
+            "kib/s": "KiB/s",
+            "net_mb": "MB",
+            "up Mb/s": "Mb/s",
+            "tx mbit/s": "Mbit/s",
+        },
+    ],
+    ids=[
+        "as tools write them",
+        "or in words, and no minutes: they are the least",
+        "whatever is counted a second is a rate",
+        "and so is what is counted in another time",
+        "a time of each is a time",
+        "a name may be a time and nothing else",
+        "a small b after a small prefix is bytes, after a capital bits",
+    ],
+)
+def test_the_name_of_a_column_may_end_in_its_unit(found_in, units):
     found = found_in(f"host,test,date,{','.join(units)}\nvm1,fio,2026-01-31 12:00{',5' * len(units)}\n")
     assert [unit for _, unit in found.told("vm1/fio/2026-01-31T12:00:00").values()] == list(units.values())
 

@@ -123,7 +123,8 @@ class ParsedLog:
     """The values of a log, in the order of the tool's table. missing: metrics that it lacks; they are never zero.
 
     settings: how the tool was called as far as the log says (block size, threads, …), by name. started_at: as the log
-    says it; without a zone it is of the machine's clock."""
+    says it; without a zone it is of the machine's clock. name: of a job, where a run has several. text: what the run
+    wrote, from line `place` on of the file."""
 
     measured: tuple[MetricValue, ...]
     tool: str
@@ -132,6 +133,9 @@ class ParsedLog:
     faults: tuple[Fault, ...]
     settings: tuple[tuple[str, str], ...] = ()
     started_at: datetime | None = None
+    name: str = ""
+    place: int = 1
+    text: str = field(default="", repr=False)
 
     @property
     def has_failed(self) -> bool:

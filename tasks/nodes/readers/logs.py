@@ -1,12 +1,13 @@
-"""Raw logs of the tools whose parsers stand in tasks/nodes/tools: a file is one execution; a folder holds many.
+"""Raw logs of the tools whose parsers stand in tasks/nodes/tools: each log in a file is an execution, as is each job of
+a run of fio; a folder holds many files.
 
 A log says what was measured, not where. The node comes from --label-from stem|parent or from a manifest, which may
 also say benchmark, machine_type, started_at, is_stressed, dose, …; without a node a log is refused. Without started_at
 the start is the time in the file's name (20260131T120000), else that which the tool wrote (fio, iperf3, ioping's JSON),
 else missing: the time of a file may be that of its last copy. An execution is called node/benchmark/start, and where
-that is not enough (no start, or another log with the same) by its file as well. Its template are the settings that the
-log tells, unless the manifest says one. The rows of this format are files; values of a log that cannot be used are
-refused on their own, with file and line."""
+that is not enough (no start, or another log with the same) by its file as well, and by its job or number in there. Its
+template are the settings that the log tells, unless the manifest says one. The rows of this format are logs; values
+that cannot be used are refused on their own, with file and line."""
 
 import re
 from collections import Counter
@@ -22,11 +23,11 @@ from tasks.intake.files import Chunk, open_checked, refused_rows
 from tasks.intake.labels import absolute
 from tasks.intake.readers import Folder
 from tasks.intake.tables import MAGIC
-from tasks.nodes.execution import Execution, ParsedLog, as_chunk
+from tasks.nodes.execution import Execution, Fault, ParsedLog, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
 from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
-from tasks.nodes.tools import PARSERS, detect
+from tasks.nodes.tools import PARSERS, detect, logs_in
 from tasks.nodes.tools.parsing import template_of, unreadable
 from tasks.quantities import counted
 
@@ -34,6 +35,11 @@ ENDINGS = (".log", ".txt", ".out", ".json", ".log.gz", ".txt.gz", ".out.gz", ".j
 HEAD_SHOWN = 40
 LONG_LOG = 64 * 2**20
 IN_NAME = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})[T_-](\d{2})[:-]?(\d{2})[:-]?(\d{2})Z?(?!\d)")
+NO_TOOL = "no known tool wrote it (it begins with {!r}); known are " + ", ".join(
+    dict.fromkeys(p.tool for p in PARSERS.values())
+)
+NO_PARSER = "no parser for {}; expected one of " + ", ".join(PARSERS)
+NO_RESULT = "no result in it, at most settings; expected the results of a benchmark"
 NO_NODE = "nobody says on which node it ran"
 SLACK = timedelta(seconds=FUTURE_SLACK_S)
 Refusal = tuple[int, str, str]
@@ -57,16 +63,30 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     unnamed: dict[int, str] = {}  # places of logs that nobody gave an id, and their files
     bad: list[Refusal] = []
     tellers: Counter[tuple[Teller, str]] = Counter()
-    for place, (name, file) in enumerate(files, 1):
+    place = 0
+    for name, file in files:
+        facts, short, faults = of_all | manifest.facts(file), PurePosixPath(file).name, list[Fault]()
         try:
-            facts = of_all | manifest.facts(file)
-            execution = _execution(file, facts, place, params, bad, tellers)
-            if "execution_id" not in facts:
-                unnamed[place] = name
-                execution = _called(execution, name, is_shared=manifest.shares_start(file))
-            executions.append(execution)
+            logs = _logs(file, facts, params, faults)
         except NoExecution as reason:
-            bad.append((place, f"{PurePosixPath(file).name}: {reason}", ""))
+            logs = []
+            bad.append((place + 1, f"{short}: {reason}", ""))
+        bad += [(place + 1, f"{short}, line {fault.place}: {fault.reason}", fault.raw) for fault in faults]
+        n_named = Counter(log.name for _, log in logs)
+        for at, (benchmark, log) in enumerate(logs, 1):
+            part = f"/{log.name if n_named[log.name] == 1 and log.name else at}" if len(logs) > 1 else ""
+            try:
+                execution = _execution(file, facts, benchmark, log, place + at, params, tellers)
+            except NoExecution as reason:
+                bad.append((place + at, f"{short}: {reason}", ""))
+                continue
+            if "execution_id" not in facts:
+                unnamed[place + at] = name + part
+                execution = _called(execution, name + part, is_shared=manifest.shares_start(file))
+            elif part:
+                execution = replace(execution, facts={**execution.facts, "execution_id": execution.execution_id + part})
+            executions.append(execution)
+        place += max(len(logs), 1)
     if files and not executions and all(NO_NODE in reason for _, reason, _ in bad):
         problem = NO_NODE if len(files) == 1 else f"{NO_NODE}: {len(files)} logs"
         raise BadInput(path, problem, "the name of a node for each log", HOW_TO_NAME)
@@ -97,50 +117,64 @@ def start_lines(tellers: Mapping[tuple[Teller, str], int], zone: str) -> list[st
     return lines
 
 
+def _logs(file: str, labels: Mapping[str, Any], params: ReadParams, faults: list[Fault]) -> list[tuple[str, ParsedLog]]:
+    """The logs of a file that hold results, with their benchmarks; what cannot be used of any goes to `faults`.
+
+    labels: facts from a manifest. Raises NoExecution with the reason if there is none."""
+    text = _text(file, params)
+    label, logs = slug(labels.get("benchmark") or ""), list(logs_in(text))
+    if not any(benchmark for benchmark, _ in logs) and label in PARSERS:
+        logs = [(label, PARSERS[label].parse(text))]
+    known = [(benchmark, log) for benchmark, log in logs if benchmark and (label not in PARSERS or benchmark == label)]
+    if not known:
+        raise NoExecution(NO_PARSER.format(label) if label else NO_TOOL.format(text[:HEAD_SHOWN]))
+    if not (labels.get("node") or node_of(file, params)):
+        raise NoExecution(f"{NO_NODE}; {HOW_TO_NAME}")
+    with_result = []
+    for benchmark, log in logs:
+        if benchmark and label in PARSERS and benchmark != label:
+            faults.append(Fault(log.place, f"a log of {benchmark}; the manifest says {label}", ""))
+            continue
+        metrics = PARSERS[benchmark].metrics if benchmark else {}
+        if any(metrics[value.metric].higher_is_better is not None for value in log.measured):
+            with_result.append((benchmark, log))
+        elif len(logs) > 1:
+            faults.append(Fault(log.place, NO_RESULT if benchmark else NO_TOOL.format(log.text[:HEAD_SHOWN]), ""))
+        faults += log.faults
+    faults += unreadable(text, faults)
+    if not with_result:
+        raise NoExecution(NO_RESULT)
+    return with_result
+
+
 def _execution(
     file: str,
     labels: dict[str, Any],
+    benchmark: str,
+    log: ParsedLog,
     place: int,
     params: ReadParams,
-    bad: list[Refusal],
     tellers: Counter[tuple[Teller, str]],
 ) -> Execution:
-    """The execution of one log; its values that cannot be used go to `bad`. Raises NoExecution with the reason.
+    """The execution of one log, called after its file unless labels, facts from a manifest, say an id.
 
-    labels: facts from a manifest. Without an id there it is called after its file. tellers: counts who tells starts."""
-    node = labels.get("node") or node_of(file, params)
-    text = _text(file, params)
-    benchmark = labels.get("benchmark") or detect(text)
-    if benchmark is None:
-        raise NoExecution(f"no known tool wrote it (it begins with {text[:HEAD_SHOWN]!r})")
-    if not node:
-        raise NoExecution(f"{NO_NODE}; {HOW_TO_NAME}")
-    parser = PARSERS.get(slug(benchmark)) or PARSERS.get(detect(text) or "")
-    if parser is None:
-        raise NoExecution(f"no parser for {benchmark}; expected one of {', '.join(PARSERS)}")
-    log: ParsedLog = parser.parse(text)
-    bad += [
-        (place, f"{PurePosixPath(file).name}, line {fault.place}: {fault.reason}", fault.raw.replace("\0", "\\0"))
-        for fault in (*log.faults, *unreadable(text, log.faults))
-    ]
+    tellers: counts who tells starts. Raises NoExecution with the reason for facts that cannot be."""
     started_at, teller = _start(log, file, params.time_zone)
-    if all(parser.metrics[value.metric].higher_is_better is None for value in log.measured):
-        raise NoExecution("no result in it, at most settings; expected the results of a benchmark")
     facts: dict[str, Any] = {
-        "aspect": parser.aspect,
+        "aspect": PARSERS[benchmark].aspect,
         "tool_version": log.version or None,
         "status": "failed" if log.has_failed else "completed",
         "started_at": started_at,
         "execution_id": file,
+        "node": node_of(file, params),
+        "benchmark": benchmark,
         **_template(log, labels),
         **labels,
-        "node": node,
-        "benchmark": slug(benchmark),
     }
-    execution = Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, text, place)
+    facts["benchmark"] = slug(facts["benchmark"])
     if "started_at" not in labels:
         tellers[teller, log.tool] += 1
-    return execution
+    return Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, log.text, place)
 
 
 def _start(log: ParsedLog, file: str, zone: str) -> tuple[datetime | None, Teller]:

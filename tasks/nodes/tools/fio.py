@@ -7,15 +7,27 @@ where io_kbytes does not exist. bw_min to bw_dev are in KiB/s while bw_bytes is 
 Text: percentiles may stand in several lines that begin with |, or, where a log was unwrapped, in one. fio writes 10.1k
 for 10,100. In 2.x KB is 1,024 bytes and becomes KiB. Percentiles of other times than clat are passed over.
 
+Jobs: each job of a run is a log of its own. Copies of a job (numjobs) are one, as with --group_reporting: what all of
+them did over the longest run time, means of latencies weighed by requests; percentiles and deviations of all of them
+nobody can tell. Of a run that told how far it was (--status-interval) the last results count, which are of all of it.
+
 Start: newer versions say when a job began (job_start); of others it is the time at which the results were written, less
-the run time. JSON has that time since 1970, text and the first JSON by the machine's clock alone.
+the run time of the job and of the groups that ran after it. JSON has that time since 1970, text and the first JSON by
+the machine's clock alone.
 
 Settings: text says direction, block size, engine and depth of each job before the results, as fio understood it; JSON
 lists the options that were given, so that what is not among them is fio's default. Names of files and places are no
-part of the work and are left out."""
+part of the work and are left out. A job among several is other work than one alone: its name, and which jobs ran beside
+it, are settings, too."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import product
+from statistics import fmean
+from typing import Any
 
 from tasks.nodes.tools.parsing import (
     CUT,
@@ -28,6 +40,7 @@ from tasks.nodes.tools.parsing import (
     MetricFacts,
     Parser,
     at_path,
+    checked,
     facts_of,
     in_binary,
     looks_like_json,
@@ -116,8 +129,14 @@ METRICS: dict[str, MetricFacts] = {
 }
 
 VERSION = re.compile(r"^fio[- ]([0-9][0-9A-Za-z.\-]*)\s*$")
-DESCRIBED = re.compile(r"^\S.*?: \(g=\d+\): rw=([a-z]+), (?:bs|bsrange)=(.*?), ioengine=([^,\s]+), iodepth=(\d+)")
-JOB = re.compile(r"^(\S.*?): \(groupid=\d+, jobs=\d+\): err=\s*(\d+)(?:: pid=\d+: (.*))?")
+DESCRIBED = re.compile(
+    r"^(?P<name>\S.*?): \(g=(?P<group>\d+)\): rw=(?P<rw>[a-z]+), (?:bs|bsrange)=(?P<bs>.*?), "
+    r"ioengine=(?P<ioengine>[^,\s]+), iodepth=(?P<iodepth>\d+)"
+)
+JOB = re.compile(
+    r"^(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+)"
+    r"(?:: pid=(?P<pid>\d+): (?P<at>.*))?"
+)
 ERRORS = re.compile(r"^fio: (?!file hash not empty)|^\S+: (you need to specify|No I/O performed by)|^Bad option")
 SIGNS = re.compile(
     rf'{VERSION.pattern}|^\S.*: \(g=\d+\): rw=|{JOB.pattern}|"fio version"\s*:|^fio: ', re.MULTILINE
@@ -155,54 +174,174 @@ FURTHER_OPTIONS = (
 )  # fmt: skip
 UNSET = "0"  # of these: what fio takes for not given
 MILLI = 1_000
-SIZE = re.compile(r"([0-9]{1,15})([kmgt]?)(?:i?b)?", re.IGNORECASE)
+SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]+)?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 POWERS, BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}, 1_024
 
 
 def _read(log: Log) -> None:
     if looks_like_json(log.text):
+        document = log.document(lambda content: bool({"jobs", "fio version"} & mapping(content).keys()), _goes_on)
         log.fault_lines(log.lines, ERRORS, is_failure=False)  # its job says whether it failed
-        if document := log.document(lambda content: bool({"jobs", "fio version"} & mapping(content).keys())):
+        if document:
             _read_json(log, document)
         return
-    first = log.part([VERSION], ERRORS, is_failure=False)
-    _read_described(log, first)
-    if any(VERSION.match(line.text) or JOB.match(line.text) for line in first):
-        _read_text(log, first)
+    _split(log)
+    log.fault_lines(log.lines, ERRORS, is_failure=False)
+    log.version = next((match[1] for line in log.lines if (match := VERSION.match(line.text))), "")
+    if log.version or any(JOB.match(line.text) for line in log.lines):
+        _read_text(log)
+
+
+def _split(log: Log) -> None:
+    """Behind results a further run begins with what describes its jobs, or with the version."""
+    heads, has_results = [log.place], False
+    for line in log.lines:
+        if has_results and (DESCRIBED.match(line.text) or VERSION.match(line.text)):
+            heads.append(line.place)
+            has_results = False
+        has_results |= bool(JOB.match(line.text))
+    log.split(heads)
+
+
+def _goes_on(before: object, later: object) -> bool:
+    """Whether JSON is of the same run as JSON before it: of the same jobs, which ran on most of the time between."""
+    runs = [mapping(content) for content in (before, later)]
+    jobs = [[mapping(job) for job in listed] if isinstance(listed := run.get("jobs"), list) else [] for run in runs]
+    written = [unix_time(run.get("timestamp_ms"), MILLI) or unix_time(run.get("timestamp")) for run in runs]
+    names = [[job.get("jobname") for job in listed] for listed in jobs]
+    if names[0] != names[1] or any(job.get("error") for job in jobs[0]) or not (written[0] and written[1]):
+        return False
+    passed_s = (written[1] - written[0]).total_seconds()
+    ran_s = [_ran_s(listed) for listed in jobs]
+    return not ran_s[0] or 0 <= passed_s <= 2 * (ran_s[1] - ran_s[0])
+
+
+def _ran_s(jobs: Sequence[Mapping[str, object]]) -> float:
+    """How long jobs have run: the longest of each group, one group after the other."""
+    longest: dict[str, float] = {}
+    for job in jobs:
+        for way in DIRECTIONS:
+            time_ms, group = checked(at_path(job, f"{way}/runtime", 0)), str(job.get("groupid"))
+            longest[group] = max(longest.get(group, 0), 0 if isinstance(time_ms, str) else time_ms / MILLI)
+    return sum(longest.values())
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What was told of one process of a job, or of all of them. told: its JSON, or its lines."""
+
+    group: str
+    name: str
+    place: int
+    told: Any
+    path: str = ""
+
+
+Part = tuple[Log, list[Copy]]
+
+
+def _parts(log: Log, copies: Iterable[Copy], read: Callable[[Log, Copy], None]) -> list[Part]:
+    """The jobs of a run, each with its log, which is read, and its copies. The first job's log is that of the run."""
+    jobs: dict[tuple[str, str], list[Copy]] = {}
+    for copy in copies:
+        jobs.setdefault((copy.group, copy.name), []).append(copy)
+    parts = [
+        (log.job(name, of_job[0].place) if at else log, of_job) for at, ((_, name), of_job) in enumerate(jobs.items())
+    ]
+    for part, of_job in parts:
+        if len(parts) > 1:
+            part.name = of_job[0].name
+            beside = [name for group, name in jobs if group == of_job[0].group and name != part.name]
+            part.setting("job", part.name)
+            part.setting("beside", "+".join(beside))
+        if len(of_job) == 1:
+            read(part, of_job[0])
+        else:
+            _join(part, of_job, read)
+    return parts
+
+
+def _join(log: Log, copies: Sequence[Copy], read: Callable[[Log, Copy], None]) -> None:
+    """The values of all copies of a job together, as far as those of each tell them."""
+    logs = [Log(log.tool, log.metrics, log.piece) for _ in copies]
+    for one, copy in zip(logs, copies, strict=True):
+        read(one, copy)
+        log.faults += one.faults
+    place, what = copies[0].place, f"{len(copies)} copies of job {copies[0].name}"
+    log.fault(place, f"{what} are read as one; for percentiles and deviations of all run with --group_reporting")
+    for metric, facts in log.metrics.items():
+        values = [value for one in logs if (value := one.base(metric)) is not None]
+        join = next((join for names, join in JOINED.items() if names.search(metric)), None)
+        if join is fmean and "lat_" in metric:
+            weights = [one.value(f"{metric.partition('_')[0]}_total_ios") or 0 for one in logs]
+            join = partial(fmean, weights=weights) if all(weights) else None
+        if join and len(values) == len(copies):
+            log.take_json(metric, join(values), facts.unit, place, f"{what}/{metric}")
+    for way, (rate, unit, total) in product(DIRECTIONS, (("bw", "B/s", "io_size"), ("iops", "iops", "total_ios"))):
+        done, time_s = log.base(f"{way}_{total}"), log.base(f"{way}_runtime")
+        if done is not None and time_s:
+            log.take_json(f"{way}_{rate}", done / time_s, unit, place, f"{what}/{way}_{rate}")
+
+
+JOINED: dict[re.Pattern[str], Callable[[Sequence[float]], float]] = {
+    re.compile(r"_(io_size|[a-z]+_ios|bw_per|ctx|majf|minf)$"): sum,
+    re.compile(r"lat_min$"): min,
+    re.compile(r"(lat_max|_runtime)$"): max,
+    re.compile(r"(lat_avg|cpu_usr|cpu_sys)$"): fmean,
+}
+
+
+def _put_starts(parts: Sequence[Part], written_at: datetime | None) -> None:
+    """When jobs began: those of one group ended together, those of an earlier one when these began."""
+    for group in reversed(dict.fromkeys(copies[0].group for _, copies in parts)):
+        logs = [log for log, copies in parts if copies[0].group == group]
+        for log in logs:
+            log.ended(written_at, RUNTIMES)
+        written_at = min((log.started_at for log in logs if log.started_at), default=written_at)
 
 
 def _read_json(log: Log, document: Document) -> None:
     content, place = mapping(document.content), document.place
     log.version = str(content.get("fio version") or "").removeprefix("fio-")
-    jobs = content.get("jobs")
-    if not isinstance(jobs, list) or not jobs:
+    listed = content.get("jobs")
+    if not isinstance(listed, list) or not listed:
         log.fault(place, "no jobs in it; expected the output of a run")
         return
-    for number, other in enumerate(jobs[1:], 2):
-        name = mapping(other).get("jobname")
-        log.fault(place, f"job {number} of {len(jobs)} ({name}) is not read; run with --group_reporting")
-    job = mapping(jobs[0])
+    copies = [
+        Copy(str(job.get("groupid")), str(job.get("jobname")), place, job, f"jobs/{at}")
+        for at, job in enumerate(map(mapping, listed))
+    ]
+    parts = _parts(log, copies, _read_json_job)
+    written_at = unix_time(content.get("timestamp_ms"), MILLI) or unix_time(content.get("timestamp"))
+    _put_starts(parts, written_at or wall_clock(content.get("time")))
+    if len(parts) == 1:
+        log.take_paths(document, OF_ALL)
+    for part, of_job in parts:
+        jobs = [copy.told for copy in of_job]
+        processes = at_path(jobs[0], "job options/numjobs") or at_path(content, "global options/numjobs")
+        if isinstance(processes, str) and NUMBER_OF_JOBS.fullmatch(processes):
+            part.take_json("number_of_processes", max(int(processes), len(jobs)), "", place, "job options/numjobs")
+        elif processes is None:
+            part.take_json("number_of_processes", len(jobs), "", place, "jobs")
+        _read_options(part, content, jobs)
+        part.started_at = unix_time(jobs[0].get("job_start"), MILLI) or part.started_at
+
+
+def _read_json_job(log: Log, copy: Copy) -> None:
+    job, place, path = copy.told, copy.place, copy.path
     if error := job.get("error"):
-        log.fault(place, f"the job ended with error {error}", f"jobs.0.error: {error}", is_failure=True)
-    processes = at_path(job, "job options/numjobs") or at_path(content, "global options/numjobs")
-    if isinstance(processes, str) and NUMBER_OF_JOBS.fullmatch(processes):
-        log.take_json("number_of_processes", max(int(processes), len(jobs)), "", place, "job options/numjobs")
-    elif processes is None:
-        log.take_json("number_of_processes", len(jobs), "", place, "jobs")
-    _read_options(log, content, jobs)
+        raw = f"{path.replace('/', '.')}.error: {error}"
+        log.fault(place, f"the job ended with error {error}", raw, is_failure=True)
     blocks = {way: _measured(mapping(job.get(way))) for way in DIRECTIONS}
     if not any(blocks.values()):
         log.fault(place, "neither read nor written")
     for way, block in blocks.items():
-        log.take_paths(Document(place, block, f"jobs/0/{way}/"), OF_DIRECTION[way], f"{way}_{{}}")
+        log.take_paths(Document(place, block, f"{path}/{way}/"), OF_DIRECTION[way], f"{way}_{{}}")
         percentiles = mapping(at_path(block, "clat_ns/percentile") or at_path(block, "clat/percentile"))
         for key in sorted(percentiles.keys() - IN_JSON):
-            log.fault(place, f"percentile {key} is not kept", f"jobs.0.{way}.clat.percentile.{key}: {percentiles[key]}")
-    log.take_paths(Document(place, job, "jobs/0/"), OF_JOB)
-    log.take_paths(document, OF_ALL)
-    written_at = unix_time(content.get("timestamp_ms"), MILLI) or unix_time(content.get("timestamp"))
-    log.ended(written_at or wall_clock(content.get("time")), RUNTIMES)
-    log.started_at = unix_time(job.get("job_start"), MILLI) or log.started_at
+            raw = f"{path.replace('/', '.')}.{way}.clat.percentile.{key}: {percentiles[key]}"
+            log.fault(place, f"percentile {key} is not kept", raw)
+    log.take_paths(Document(place, job, f"{path}/"), OF_JOB)
 
 
 def _measured(block: Mapping[str, object]) -> dict[str, object]:
@@ -224,7 +363,7 @@ def _measured(block: Mapping[str, object]) -> dict[str, object]:
 
 
 def _read_options(log: Log, content: Mapping[str, object], jobs: Sequence[object]) -> None:
-    """Settings of all jobs, with the options that they share; nothing where none are listed (2.x)."""
+    """Settings of these jobs, with the options that they share; nothing where none are listed (2.x)."""
     shared = mapping(content.get("global options"))
     listed = [{**shared, **mapping(mapping(job).get("job options"))} for job in jobs]
     _put_settings(log, [_settings_of({name: str(value) for name, value in given.items()}) for given in listed if given])
@@ -243,20 +382,25 @@ def _settings_of(options: Mapping[str, str]) -> dict[str, str]:
     return settings | {name: _bytes(options.get(name) or UNSET) for name in FURTHER_OPTIONS}
 
 
-def _read_described(log: Log, lines: Sequence[LogLine]) -> None:
-    """Settings of all jobs that a text describes before its results."""
-    jobs = []
-    for match in (match for line in lines if not line.is_cut and (match := DESCRIBED.match(line.text))):
-        # `(R) 4096B-4096B, (W) 8192B-8192B, …` or `4K-4K/8K-8K/4K-4K`: of reads and writes
-        ranges = re.findall(r"([0-9]+[kKMGT]?i?B?)(-)([0-9]+[kKMGT]?i?B?)", match[2])
-        jobs.append({"rw": match[1], "bs": _sizes(ranges[:2]) or match[2], "ioengine": match[3], "iodepth": match[4]})
-    _put_settings(log, jobs)
+def _read_described(parts: Sequence[Part], lines: Sequence[LogLine]) -> None:
+    """Settings of all jobs that a text describes before its results: of each part those that it stands for."""
+    matches = [match for line in lines if not line.is_cut and (match := DESCRIBED.match(line.text))]
+    for log, copies in parts:
+        of_group = [match for match in matches if len(parts) == 1 or match["group"] == copies[0].group]
+        named = [match for match in of_group if match["name"] == copies[0].name]
+        is_alone = sum(others[0].group == copies[0].group for _, others in parts) == 1
+        jobs = []
+        for match in of_group if is_alone else named:
+            # `(R) 4096B-4096B, (W) 8192B-8192B, …` or `4K-4K/8K-8K/4K-4K`: of reads and writes
+            ranges = re.findall(r"([0-9.]+[kKMGT]?i?B?)(-)([0-9.]+[kKMGT]?i?B?)", match["bs"])
+            jobs.append({**match.groupdict(), "bs": _sizes(ranges[:2]) or match["bs"]})
+        _put_settings(log, jobs)
 
 
 def _put_settings(log: Log, jobs: Sequence[Mapping[str, str]]) -> None:
     """The settings of all jobs; where they differ, all of what they have, joined by +."""
-    for name in jobs[0] if jobs else ():
-        text = "+".join(dict.fromkeys(job[name] for job in jobs))
+    for name in (*OPTIONS, *FURTHER_OPTIONS) if jobs else ():
+        text = "+".join(dict.fromkeys(job.get(name, UNSET) for job in jobs))
         if name in OPTIONS or text != UNSET:
             log.setting(name, text)
 
@@ -270,42 +414,51 @@ def _sizes(ranges: Sequence[tuple[str, str, str]]) -> str:
 def _bytes(text: str) -> str:
     """A size in bytes, powers of 1,024; anything else as it is."""
     match = SIZE.fullmatch(text.strip())
-    return str(int(match[1]) * BINARY ** POWERS[match[2].lower()]) if match else text
+    return str(int(float(match[1]) * BINARY ** POWERS[match[2].lower()])) if match else text
 
 
-def _read_text(log: Log, lines: Sequence[LogLine]) -> None:
-    """The values of one log: of its first job, the others are faults."""
-    job: list[LogLine] = []
-    n_jobs, has_status, in_disks, written_at = 0, False, False, None
-    for line in lines:
+def _read_text(log: Log) -> None:
+    copies: dict[tuple[str, ...], Copy] = {}  # of results that are told several times the last ones
+    has_status, in_disks, started, util, written_at = False, False, 0, None, None
+    told: list[LogLine] = []
+    for line in log.lines:
         if line.is_cut and not WHOLE.search(line.text):
             log.fault(line.place, CUT, line.text)
         elif head := JOB.match(line.text):
-            n_jobs += 1
-            written_at = written_at or wall_clock(head[3])
-            if n_jobs > 1:
-                log.fault(line.place, f"job {n_jobs} ({head[1]}) is not read; run with --group_reporting", line.text)
-            elif head[2] != "0":
-                log.fault(line.place, f"the job ended with error {head[2]}", line.text, is_failure=True)
+            told, has_status, written_at = [line], False, wall_clock(head["at"])
+            key = (head["group"], head["name"], head["pid"] or str(line.place))
+            copies[key] = Copy(head["group"], head["name"], line.place, told)
         elif RUN_STATUS.match(line.text):
-            has_status = True
+            told, has_status = [], True
         elif DISKS.match(line.text):
-            in_disks = True
-        elif STARTING.match(line.text) and not n_jobs:
-            log.take("number_of_processes", str(sum(map(int, STARTED.findall(line.text)))), "", line)
-        elif in_disks and (util := UTIL.search(line.text)):
-            in_disks = False
-            log.take("disk_util", util[1], "%", line)
-        elif n_jobs == 1 and not has_status:
-            job.append(line)
-    _read_job(log, job)
-    log.ended(written_at, RUNTIMES)
+            told, in_disks = [], True
+        elif STARTING.match(line.text) and not copies:
+            started = sum(map(int, STARTED.findall(line.text)))
+        elif in_disks and (match := UTIL.search(line.text)):
+            in_disks, util = False, (match[1], line)
+        else:
+            told.append(line)
+    parts = _parts(log, copies.values(), _read_job)
+    n_told = 0
+    for part, of_job in parts:
+        number = sum(int(head["jobs"]) for copy in of_job if (head := JOB.match(copy.told[0].text)))
+        n_told += number
+        part.take_json("number_of_processes", number, "", of_job[0].place, "jobs")
+    if not has_status and n_told < started:  # nobody knows how many copies the last job has
+        (parts[-1][0] if parts else log).drop(METRICS)
+    if util and len(parts) <= 1:
+        log.take("disk_util", util[0], "%", util[1])
+    _read_described(parts, log.lines)
+    _put_starts(parts, written_at)
     if not has_status:
-        lacking = "no 'Run status group' at its end" if n_jobs else "no job in it"
-        log.fault(lines[-1].place, f"the log is cut off: {lacking}", lines[-1].text)
+        lacking = "no 'Run status group' at its end" if copies else "no job in it"
+        log.fault(log.lines[-1].place, f"the log is cut off: {lacking}", log.lines[-1].text)
 
 
-def _read_job(log: Log, lines: Sequence[LogLine]) -> None:
+def _read_job(log: Log, copy: Copy) -> None:
+    head, *lines = copy.told
+    if (match := JOB.match(head.text)) and match["error"] != "0":
+        log.fault(head.place, f"the job ended with error {match['error']}", head.text, is_failure=True)
     way, time_unit, is_old = "", "", False  # direction; unit of the percentiles, empty where they are passed over
     for line in lines:
         text = line.text

@@ -1,9 +1,8 @@
 """ioping: the text of 0.4 to 1.3, its line of raw statistics (-B, -q -p) and its JSON (-J).
 
 Before 1.0 "completed in" is the time with the pauses between requests, which later versions print as generated; it is
-read as generated_duration there. Statistics of nothing (no request counted) are missing, not zero. Several statistics
-in one text: the first are read, the others are faults, except for periods (-p) that a total follows. Periods that were
-cut off after their first line cannot be told from a total.
+read as generated_duration there. Statistics of nothing (no request counted) are missing, not zero. Of periods (-p)
+the total that follows them is read; those that were cut off after their first line cannot be told from a total.
 
 The JSON is a list of requests and statistics; the last statistics are of the whole run, and say when it ended. The raw
 line has eight numbers (before 0.9), or ten, of which the last two are of the load; its times are in us before 1.0 and
@@ -108,6 +107,7 @@ NEAR = 0.03  # of a power of two
 
 
 def _read(log: Log) -> None:
+    _split(log)
     lines, document = log.lines, None
     log.fault_lines(lines, ERRORS)
     if any(STATISTICS.search(line.text) for line in lines):
@@ -126,13 +126,22 @@ def _read(log: Log) -> None:
     _read_settings(log, document)
 
 
+def _split(log: Log) -> None:
+    """A further log begins with its requests, or where it is quiet with its statistics."""
+    heads, has_ended = [log.place], False
+    for line in log.lines:
+        is_end = bool(STATISTICS.search(line.text))
+        if has_ended and (is_end or REQUEST.match(line.text)):
+            heads.append(line.place)
+            has_ended = False
+        has_ended |= is_end
+    log.split(heads)
+
+
 def _read_text(log: Log) -> None:
-    """The values of the first statistics; each further one is a fault."""
     lines = log.lines
-    first, *others = [at for at, line in enumerate(lines) if STATISTICS.search(line.text)]
-    for at in others:
-        log.fault_further(lines[at].place, raw=lines[at].text)
-    body = lines[first + 1 : others[0] if others else len(lines)]
+    first = next(at for at, line in enumerate(lines) if STATISTICS.search(line.text))
+    body = lines[first + 1 :]
     has_latencies, has_load = False, any("generated " in line.text for line in body)
     for line in body:
         text = line.text.strip()

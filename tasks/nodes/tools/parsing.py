@@ -12,8 +12,9 @@ note here:
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -144,16 +145,28 @@ class Document:
     path: str = ""
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A text, or what of it begins at a line, from 1."""
+
+    text: str
+    place: int = 1
+
+
 class Log:
     """A log while it is read: its lines, the values that can be used, and a fault for everything that cannot.
 
-    The first value of a metric counts; others are faults."""
+    The first value of a metric counts; others are faults. jobs: further logs of the same run. rest: logs of other runs
+    in the same text."""
 
-    def __init__(self, tool: str, metrics: Metrics, text: str) -> None:
-        """metrics: all that the tool can give."""
-        self.tool, self.metrics, self.text, self.version = tool, metrics, text, ""
-        self.lines = lines_of(text)
+    def __init__(self, tool: str, metrics: Metrics, piece: Piece, name: str = "") -> None:
+        """metrics: all that the tool can give. name: what the run calls it, where it has several."""
+        self.tool, self.metrics, self.piece, self.name, self.version = tool, metrics, piece, name, ""
+        self.text, self.lines = piece.text, lines_of(piece.text, piece.place)
+        self.place = self.lines[0].place if self.lines else piece.place
         self.faults: list[Fault] = []
+        self.jobs: list[Log] = []
+        self.rest: list[Piece] = []
         self.started_at: datetime | None = None
         self._measured: dict[str, MetricValue] = {}
         self._settings: dict[str, str] = {}
@@ -223,9 +236,20 @@ class Log:
                 reason = f"{self.tool} reported an error: {line.text.strip()[:ERROR_SHOWN]}"
                 self.fault(line.place, reason, line.text, is_failure=is_failure and not WARNING.search(line.text))
 
-    def fault_further(self, place: int, what: str = "", raw: str = "") -> None:
-        """A fault for a further log in the same text. what: of which only the first is read, where not of the tool."""
-        self.fault(place, f"another log begins here; only the first of {what or self.tool} is read", raw)
+    def job(self, name: str, place: int) -> "Log":
+        """A further log of the same run, such as another job of fio."""
+        log = Log(self.tool, self.metrics, self.piece, name)
+        log.version, log.place = self.version, place
+        self.jobs.append(log)
+        return log
+
+    def split(self, places: Sequence[int], kept: int = 0) -> None:
+        """Go on with one of the logs that begin at these lines; the others are the rest."""
+        pieces = split(self.piece, places)
+        self.piece = pieces.pop(kept)
+        self.rest += [piece for piece in pieces if piece.text.strip()]
+        self.text, self.place = self.piece.text, self.piece.place
+        self.lines = [line for line in self.lines if 0 <= line.place - self.place <= self.text.count("\n")]
 
     def part(
         self,
@@ -233,24 +257,18 @@ class Log:
         errors: re.Pattern[str],
         *,
         signs: re.Pattern[str] | None = None,
-        what: str = "",
-        is_failure: bool = True,
     ) -> list[LogLine]:
         """The lines of the first log in the text, or of the first with a sign; its version is in the first of starts.
 
         A log begins at a line that fits the first of the starts that any line fits; what stands before it belongs to
-        it. Each other log is a fault, and each line in which the tool says that something went wrong. what: the name of
-        what is read, where it is not all of the tool; is_failure: see fault_lines."""
-        heads = [[at for at, line in enumerate(self.lines) if start.search(line.text)] for start in starts]
-        edges = [0, *next((places for places in heads if places), [])[1:], len(self.lines)]
-        parts = [self.lines[left:right] for left, right in pairwise(edges)]
-        kept = next((part for part in parts if signs and any(signs.search(line.text) for line in part)), parts[0])
-        for part in parts:
-            if part is not kept:
-                self.fault_further(part[0].place, what, part[0].text)
-        self.fault_lines(kept, errors, is_failure=is_failure)
-        self.version = next((match[1] for line in kept if (match := starts[0].match(line.text))), "").rstrip(".")
-        return kept
+        it. Each line in which the tool says that something went wrong is a fault."""
+        heads = [[line.place for line in self.lines if start.search(line.text)] for start in starts]
+        edges = [self.lines[0].place, *next((places for places in heads if places), [])[1:]]
+        with_sign = [line.place for line in self.lines if signs and signs.search(line.text)]
+        self.split(edges, bisect_right(edges, with_sign[0]) - 1 if with_sign else 0)
+        self.fault_lines(self.lines, errors)
+        self.version = next((match[1] for line in self.lines if (match := starts[0].match(line.text))), "").rstrip(".")
+        return self.lines
 
     def setting(self, name: str, text: str) -> None:
         """How the tool was called, where that is no metric; the first one of a name counts."""
@@ -263,32 +281,30 @@ class Log:
         if at is not None and times_s:
             self.started_at = at - timedelta(seconds=max(times_s))
 
-    def document(self, has_shape: Callable[[object], bool]) -> Document | None:
-        """The first JSON document of a shape; broken ones, and further ones, are faults.
+    def document(
+        self, has_shape: Callable[[object], bool], goes_on: Callable[[object, object], bool] = lambda *_: False
+    ) -> Document | None:
+        """The first JSON document of a shape; broken ones are faults, further ones other logs.
 
-        What follows a broken one is looked through as well."""
-        decoder, at = json.JSONDecoder(), 0
-        documents: list[Document] = []
-        while opening := OPENING.search(self.text, at):
-            start = opening.start("start")
-            place = self.text.count("\n", 0, start) + 1
-            try:
-                content, at = decoder.raw_decode(self.text, start)
-            except (ValueError, RecursionError) as error:
-                where = f"{error.msg} in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else str(error)
-                self.fault(place, f"malformed JSON: {where}")
-                at = max(opening.end("start"), getattr(error, "pos", 0))  # up to there all of it was one document
-                continue
-            if has_shape(content):
-                documents.append(Document(place, content))
-        for document in documents[1:]:
-            self.fault_further(document.place)
-        return documents[0] if documents else None
+        goes_on: whether a document is a later one of the same run as another; the last of these counts."""
+        runs: list[list[Document]] = []
+        for start, _, content in documents_in(self.text):
+            place = self.piece.place + self.text.count("\n", 0, start)
+            if isinstance(content, json.JSONDecodeError):
+                self.fault(place, f"malformed JSON: {content.msg} in line {self.piece.place - 1 + content.lineno}")
+            elif isinstance(content, Exception):
+                self.fault(place, f"malformed JSON: {content}")
+            elif runs and has_shape(content) and goes_on(runs[-1][-1].content, content):
+                runs[-1].append(Document(place, content))
+            elif has_shape(content):
+                runs.append([Document(place, content)])
+        self.split([self.place, *(run[0].place for run in runs[1:])])
+        return runs[0][-1] if runs else None
 
     def parsed(self) -> ParsedLog:
         """All of it. A log without a value and without a fault gets the fault that there is nothing in it."""
         if not self._measured and not self.faults:
-            self.fault(1, f"no result of {self.tool} in it")
+            self.fault(self.place, f"no result of {self.tool} in it")
         measured = tuple(self._measured[metric] for metric in self.metrics if metric in self)
         settings = {
             reading.metric: spelled(reading.value, reading.unit)
@@ -303,6 +319,9 @@ class Log:
             faults=tuple(sorted(self.faults, key=lambda fault: fault.place)),
             settings=tuple(sorted((settings | self._settings).items())),
             started_at=self.started_at,
+            name=self.name,
+            place=self.place,
+            text=self.text,
         )
 
     def _put(self, metric: str, value: float | str, shown: str, unit: str, place: int, raw: str) -> None:
@@ -326,7 +345,8 @@ class Parser:
     """Reads the logs of one benchmark.
 
     metrics: every metric that a log can give. read: fills a log that is not empty. signs: what only a log of this
-    benchmark has; the first of it tells where such a log begins."""
+    benchmark has; the first of it tells where such a log begins. heads: these and what stands before them, which may be
+    of another benchmark of the tool (a line with its version); None where that is nothing."""
 
     benchmark: str
     tool: str
@@ -334,24 +354,48 @@ class Parser:
     metrics: Metrics
     read: Callable[[Log], None]
     signs: re.Pattern[str]
+    heads: re.Pattern[str] | None = None
 
-    def parse(self, text: str) -> ParsedLog:
-        """The values of a log, and a fault for what cannot be used; never raises, whatever the text holds."""
-        log = Log(self.tool, self.metrics, text)
+    def logs(self, piece: Piece) -> tuple[list[ParsedLog], list[Piece]]:
+        """The logs of the first run in a text, and what other runs have written.
+
+        A fault for what cannot be used; never raises, whatever the text holds."""
+        log = Log(self.tool, self.metrics, piece)
         if log.lines:
             self.read(log)
         else:
-            log.fault(1, "the log is empty")
-        return log.parsed()
+            log.fault(piece.place, "the log is empty")
+        return [part.parsed() for part in (log, *log.jobs)], log.rest
+
+    def parse(self, text: str) -> ParsedLog:
+        """The first log of a text; others in it are faults, too."""
+        (first, *jobs), rest = self.logs(Piece(text))
+        places = sorted([*(job.place for job in jobs), *(piece.place for piece in rest)])
+        rows = text.split("\n")
+        others = [
+            Fault(place, "another log begins here; only the first is read", rows[place - 1][:RAW_CHARS])
+            for place in places
+        ]
+        return replace(first, faults=tuple(sorted([*first.faults, *others], key=lambda fault: fault.place)))
 
 
-def lines_of(text: str) -> list[LogLine]:
-    """The lines with something in them. Carriage returns end a line too (progress is written over itself)."""
+def split(piece: Piece, places: Sequence[int]) -> list[Piece]:
+    """The parts of a text that begin at these lines, the last of which ends with it."""
+    rows = piece.text.split("\n")
+    edges = [place - piece.place for place in places]
+    parts = ["\n".join([*rows[left:right], ""]) for left, right in pairwise(edges)]
+    return [Piece(part, place) for part, place in zip([*parts, "\n".join(rows[edges[-1] :])], places, strict=True)]
+
+
+def lines_of(text: str, first: int = 1) -> list[LogLine]:
+    """The lines with something in them. Carriage returns end a line too (progress is written over itself).
+
+    first: the number of the first line."""
     rows = text.removeprefix("\ufeff").split("\n")
     lines = []
-    for place, row in enumerate(rows, 1):
+    for place, row in enumerate(rows, first):
         segments = [segment for segment in ESCAPES.sub("", row).split("\r") if segment.strip()]
-        is_last = place == len(rows)
+        is_last = place == first + len(rows) - 1
         lines += [LogLine(place, segment, is_last and at == len(segments)) for at, segment in enumerate(segments, 1)]
     return lines
 
@@ -366,6 +410,21 @@ def unreadable(text: str, faults: Sequence[Fault]) -> list[Fault]:
         for place, row in rows
         if place not in known and any(mark in row for mark in NO_TEXT)
     ]
+
+
+def documents_in(text: str) -> Iterator[tuple[int, int, object]]:
+    """Where each JSON document begins and ends, and what it holds: an error for one that is broken.
+
+    What follows a broken one is looked through as well."""
+    decoder, at = json.JSONDecoder(), 0
+    while opening := OPENING.search(text, at):
+        start, content = opening.start("start"), None
+        try:
+            content, at = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
+            content = error
+            at = max(opening.end("start"), getattr(error, "pos", 0))  # up to there all of it was one document
+        yield start, at, content
 
 
 def looks_like_json(text: str) -> bool:

@@ -74,11 +74,25 @@ PART_OF_TIME = re.compile(r"\bs$")  # the beginning of sec
 SIGNS = re.compile(r"^(tcp|udp|sctp|rc)_(bw|lat):\s*$|^qperf: |^\s+send_cpus_used\s+=", re.MULTILINE)
 
 
+def _split(log: Log) -> None:
+    """A further log begins with a test that stood there before."""
+    heads, seen = [log.place], set[str]()
+    for line in log.lines:
+        test = heading[1] if (heading := HEADING.match(line.text)) else ""
+        if test in seen:
+            heads.append(line.place)
+            seen = set()
+        seen |= {test} if test else set()
+    log.split(heads)
+
+
 def _read(log: Log) -> None:
+    _split(log)
     test, seen = "", set[str]()
     for line in log.lines:
         if heading := HEADING.match(line.text):
-            test = _test_of(log, heading[1], seen, line)
+            test = _test_of(log, heading[1], line)
+            seen.add(heading[1])
         elif match := ENTRY.match(line.text):
             if test and not SETTINGS.match(match[1]):
                 _take(log, f"{test}_{'bandwidth' if match[1] == 'bw' else match[1]}", match[2], line)
@@ -89,12 +103,8 @@ def _read(log: Log) -> None:
             log.fault(log.lines[-1].place, f"the log is cut off: nothing under {name}", log.lines[-1].text)
 
 
-def _test_of(log: Log, name: str, seen: set[str], line: LogLine) -> str:
+def _test_of(log: Log, name: str, line: LogLine) -> str:
     """The test that begins; empty if its values are not read, which is a fault."""
-    if name in seen:
-        log.fault(line.place, f"{name} stands there twice; the first counts", line.text)
-        return ""
-    seen.add(name)
     if name not in TESTS:
         log.fault(line.place, f"the test {name} is not read; expected {' or '.join(TESTS)}", line.text)
         return ""

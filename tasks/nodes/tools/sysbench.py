@@ -1,9 +1,8 @@
 """The text of sysbench cpu and memory, 0.4, 0.5, 1.0 and 1.1: lines with a label, a colon and one or two values.
 
 A line with a known label and without a number that can be used is a fault. A last line without a line break counts as
-cut off, unless its decimals are all there (sysbench prints four for times, two for deviations). Several logs in one
-text: the first of the benchmark is read, each other is a fault. Without an event nothing was measured: zeros are
-missing then."""
+cut off, unless its decimals are all there (sysbench prints four for times, two for deviations). Without an event
+nothing was measured: zeros are missing then."""
 
 import re
 from functools import partial
@@ -69,8 +68,8 @@ WHOLE_LAST = re.compile(r"[0-9]\.[0-9]{4}/[0-9]+\.[0-9]{2}$")
 WITHOUT_EVENTS = ("total_time", "total_number_of_events")  # what is known of a run without an event
 
 
-def _read(log: Log, *, signs: re.Pattern[str], what: str) -> None:
-    part = log.part(STARTS, ERRORS, signs=signs, what=what)
+def _read(log: Log, *, signs: re.Pattern[str]) -> None:
+    part = log.part(STARTS, ERRORS, signs=signs)
     if any(signs.search(line.text) for line in part):
         _read_labels(log, part)
     if log.value("total_number_of_events") == 0:
@@ -115,14 +114,9 @@ def _take(log: Log, cells: list[tuple[str, str]], rest: str, line: LogLine) -> N
         log.take(metric, number, PER_SECOND.get(printed) or in_binary(printed) or unit, line)  # 0.4: MB is 1,024² bytes
 
 
+HEADS = re.compile(rf"{STARTS[0].pattern}|{CPU_SIGNS.pattern}|{MEMORY_SIGNS.pattern}", re.MULTILINE)
+READ_CPU, READ_MEMORY = (partial(_read, signs=signs) for signs in (CPU_SIGNS, MEMORY_SIGNS))
 PARSERS = (
-    Parser("cpu-sysbench", TOOL, "cpu", CPU_METRICS, partial(_read, signs=CPU_SIGNS, what="sysbench cpu"), CPU_SIGNS),
-    Parser(
-        "memory-sysbench",
-        TOOL,
-        "memory",
-        MEMORY_METRICS,
-        partial(_read, signs=MEMORY_SIGNS, what="sysbench memory"),
-        MEMORY_SIGNS,
-    ),
+    Parser("cpu-sysbench", TOOL, "cpu", CPU_METRICS, READ_CPU, CPU_SIGNS, HEADS),
+    Parser("memory-sysbench", TOOL, "memory", MEMORY_METRICS, READ_MEMORY, MEMORY_SIGNS, HEADS),
 )

@@ -316,3 +316,28 @@ def test_a_manifest_without_paths_is_refused(found_in, tmp_path):
     (tmp_path / "labels.csv").write_text("node\nn1\n")
     with pytest.raises(BadInput, match="no column path among 'node'; expected the column path and some of"):
         found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))
+
+
+def test_each_log_of_a_file_is_an_execution_of_its_own(found_in, tmp_path):
+    jobs, other = (TOOLS / "fio/3.33-jobs.json").read_text(), "sysbench 1.0.20\n\nreads/s: 118.10\n"
+    found = found_in(f"{SYSBENCH}{other}{SYSBENCH}{jobs}", "n7/all.log", label_from="parent")
+    names = ["1", "2", "seqread", "randwrite", "reader", "writer"]
+    begun = [None, None, *(f"2026-11-27T08:21:{at}" for at in ("38.750", "39.774", "40.777", "40.777"))]
+    assert found.column("node") == ["n7"] * 6
+    assert found.column("benchmark") == ["cpu-sysbench"] * 2 + ["disk-fio"] * 4
+    assert found.column("started_at") == [at and datetime.fromisoformat(at) for at in begun]
+    assert [name.rpartition("/")[2] for name in found.column("execution_id")[:2]] == names[:2]
+    assert len(set(found.column("template_hash"))) == 5
+    assert found.executions["place"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert [reason.split(";")[0] for reason in found.reasons] == [
+        "all.log, line 31: no known tool wrote it (it begins with 'sysbench 1.0.20\\n\\nreads/s: 118.10\\n')",
+        "all.log, line 64: 2 copies of job randwrite are read as one",
+    ]
+
+
+def test_a_benchmark_that_a_manifest_names_is_the_one_that_is_read(found_in, tmp_path):
+    (tmp_path / "labels.csv").write_text("path,node,benchmark,execution_id\na.log,n1,memory-sysbench,m\n")
+    text = SYSBENCH + (TOOLS / "sysbench/memory-1.0.20.txt").read_text()
+    found = found_in(text, "a.log", manifest=str(tmp_path / "labels.csv"))
+    assert (found.column("benchmark"), found.column("execution_id")) == (["memory-sysbench"], ["m"])
+    assert found.reasons == ["a.log, line 1: a log of cpu-sysbench; the manifest says memory-sysbench"]

@@ -6,17 +6,22 @@ import math
 import random
 import re
 from datetime import UTC, datetime
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
 
-from tasks.nodes.tools import PARSERS, detect
-from tasks.nodes.tools.parsing import SPELLED, plain, spelled, template_of
+from tasks.nodes.tools import PARSERS, detect, logs_in
+from tasks.nodes.tools.parsing import SPELLED, in_base, plain, spelled, template_of
 from tests.nodes.tools.conftest import benchmark_of
 
 FOLDER = Path(__file__).parent / "logs"
 LOGS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/*"))
-PERIODS = ("ioping/1.3-periods.txt",)  # the first line of these looks like a total
+PERIODS = (
+    "ioping/1.3-periods.txt",
+    "fio/3.33-status.txt",
+    "fio/3.33-status.json",
+)  # what these tell first looks like a total
 N_CUTS = 80
 N_EDITS = 150
 PIECES = (
@@ -202,10 +207,15 @@ def test_a_parser_takes_nothing_from_another_tools_log(logs, name):
     assert [one for one, parser in PARSERS.items() if one != own and parser.parse(text).measured] == []
 
 
+ANOTHER = "another log begins here; only the first is read"
 EXPECTED = Path(__file__).with_name("expected.txt").read_text().partition("\n\n")[2].replace("\n   ", "")
 ROWS = [line.partition(":") for line in EXPECTED.splitlines()]
-FAULTY = {  # logs of which a part is not read, or which were refused
-    "fio/3.33-two-jobs.txt": ["job 2 (aio) is not read; run with --group_reporting"],
+FAULTY = {  # logs of which only the first is read here, or which were refused
+    "fio/3.33-jobs.json": [ANOTHER] * 3,
+    "fio/3.33-jobs.txt": [ANOTHER] * 3,
+    "fio/3.33-two-jobs.txt": [
+        "2 copies of job aio are read as one; for percentiles and deviations of all run with --group_reporting"
+    ],
     "iperf3/3.12-refused.json": ["iperf3 reported an error: unable to connect to server: Connection refused"],
 }
 
@@ -238,3 +248,64 @@ def test_the_total_behind_periods_counts(read):
     log = read("disk-ioping", "10 1000000 10000 1 90000 100000 110000 9\n10 1000000 10000 1 80000 100000 120000 9\n"
                               "20 2000000 10000 1 80000 100000 120000 9\n")  # fmt: skip
     assert (log.measured[0].metric, log.measured[0].value, log.faults) == ("number_of_requests", 20, ())
+
+
+JOBS = {  # of the files: as fio's own lines of groups say, of randwrite bytes or requests of both copies
+    "fio/3.33-jobs.json": {"seqread": 720.703125, "reader": 4342.657343, "writer": 3020.979021},
+    "fio/3.33-jobs.txt": {"seqread": 720, "reader": 3574, "writer": 1496},
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_each_job_of_fio_is_a_log_that_knows_which_ran_beside_it_and_when_it_began(logs, name):
+    jobs = {log.name: log for _, log in logs_in((logs / name).read_text())}
+    assert list(jobs) == ["seqread", "randwrite", "reader", "writer"]
+    rates = {job: {one.metric: one.value for one in log.measured} for job, log in jobs.items()}
+    for job, rate in JOBS[name].items():
+        assert rates[job]["write_iops" if job == "writer" else "read_iops"] == rate
+    settings = {job: dict(log.settings) for job, log in jobs.items()}
+    assert [settings[job]["job"] for job in jobs] == list(jobs)
+    assert [settings[job].get("beside") for job in jobs] == [None, None, "writer", "reader"]
+    assert [settings[job]["bs"] for job in jobs] == ["1048576", "4096", "4096", "65536"]
+    assert [settings[job]["number_of_processes"] for job in jobs] == ["1", "2", "1", "1"]
+    begun = [jobs[job].started_at for job in ("seqread", "randwrite", "reader")]
+    assert [1 <= (later - before).total_seconds() < 1.1 for before, later in pairwise(begun)] == [True, True]
+
+
+def test_copies_of_a_job_are_one_as_fio_reports_a_group(logs):
+    (log,) = [log for _, log in logs_in((logs / "fio/3.33-jobs.txt").read_text()) if log.name == "randwrite"]
+    values = {one.metric: in_base(one.value, one.unit) for one in log.measured}
+    assert values["write_bw"] == pytest.approx(62.3 * 2**20, rel=0.002)  # its WRITE: bw=62.3MiB/s
+    assert values["write_io_size"] == pytest.approx(62.4 * 2**20)
+    assert not {"write_clat_99p", "write_lat_stdev"} & set(values)
+
+
+def test_of_results_that_are_told_again_and_again_the_last_count(logs):
+    for name in ("fio/3.33-status.json", "fio/3.33-status.txt"):
+        ((_, log),) = logs_in((logs / name).read_text())
+        (time,) = [in_base(one.value, one.unit) for one in log.measured if one.metric == "read_runtime"]
+        assert time == pytest.approx(3.0, abs=0.01)
+
+
+def test_each_log_of_a_text_is_read_whatever_tool_wrote_it(logs):
+    names = (
+        "sysbench/cpu-1.0.20.txt", "sysbench/memory-1.0.20.txt", "fio/3.33.txt", "ioping/1.3.txt", "fio/3.33.json",
+        "iperf3/3.12-bidir.json", "sysbench/cpu-1.0.17.txt", "qperf/0.4.11.txt", "iperf3/3.12.txt", "fio/3.33.json",
+        "fio/3.33-status.json", "qperf/0.4.11.txt", "qperf/0.4.11.txt", "fio/3.33-jobs.txt", "ioping/1.3.json",
+    )  # fmt: skip
+    texts = [(logs / name).read_text().rstrip("\n") + "\n" for name in names]
+    alone = [entry for text in texts for entry in logs_in(text)]
+    together = list(logs_in("".join(texts)))
+    assert [(b, log.name, log.measured, log.settings) for b, log in together] == [
+        (b, log.name, log.measured, log.settings) for b, log in alone
+    ]
+    edges = list(accumulate((text.count("\n") for text in texts), initial=1))
+    assert {log.place for _, log in together} >= set(edges[:-1])
+
+
+def test_what_no_known_benchmark_wrote_among_logs_is_told_with_its_line(logs):
+    cpu = (logs / "sysbench/cpu-1.0.20.txt").read_text()
+    fileio = cpu.split("Prime")[0] + "File operations:\n    reads/s:  118.10\n"
+    places = [(benchmark, log.place, bool(log.measured)) for benchmark, log in logs_in(cpu + fileio + cpu)]
+    n, m = cpu.count("\n"), fileio.count("\n")
+    assert places == [("cpu-sysbench", 1, True), ("", n + 1, False), ("cpu-sysbench", n + m + 1, True)]

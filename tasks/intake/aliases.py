@@ -29,6 +29,7 @@ CLOCK = re.compile(r"(?:([0-9]+)(?:-|\s*d(?:ays?)?,?\s+))?(?:([0-9]+):)?([0-9]{1
 ISO_DURATION = re.compile(r"P(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE)
 DAY_S, HOUR_S, MINUTE_S = 86_400, 3_600, 60
 IN_DURATIONS = FACTORS["s"] | {"m": 60.0}  # 1m 2s: nobody writes metres or months there
+EXPRESSION = r"^/Expr\(.*\)/$"  # of HTCondor: a value that it would work out when asked
 UNIT_SPREAD = 3  # a unit is told by values that come within this factor of it
 CENTURY = 2000
 
@@ -100,10 +101,11 @@ def named(
 
 
 def trimmed(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Texts without blanks around them, words for missing values (-, NA, null, …) as missing."""
+    """Texts without blanks around them, words for missing values (-, NA, null, …) and expressions as missing."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    return pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(MISSING)), None, text)
+    is_missing = pc.or_(pc.is_in(pc.utf8_lower(text), pa.array(MISSING)), pc.match_substring_regex(text, EXPRESSION))
+    return pc.if_else(is_missing, None, text)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.choices import Named
-from tasks.errors import BadInput
-from tasks.jobs.predict.features import OWN
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.predict.features import OWN, feature_of
 from tasks.jobs.predict.peers import INPUT_USUAL
 
 NAMED: tuple[Named, ...] = get_args(Named)
@@ -29,6 +29,7 @@ WORDS = {
     "memory": "requested_memory_bytes",
 }
 CAUSES = "an allocation (tokens, spare_multiplier), a machine (offered_SKU, --shift-sku), a load (load, queue) or input"
+EARLIER = "what earlier runs did is no cause: it cannot be changed"
 # What is known of a run and does not make it longer or shorter: the model predicts by it, but a change says nothing
 NO_CAUSES = (
     (r"requested_(?!tokens$).+", "a request is no cause: it tells what the user expects of the run"),
@@ -37,10 +38,7 @@ NO_CAUSES = (
         "an estimate is no cause: it tells of the run and does not make it so",
     ),
     (r"hour_of_day|day_of_week", "the clock is no cause: it stands for the load that comes with it"),
-    (
-        r"n_before|.+_before|.*log_.+|wait_mean_s|hours_since_last|(recent_)?shape_.+|(read|temp)_bytes_.+|.+_ratio",
-        "what earlier runs did is no cause: it cannot be changed",
-    ),
+    (r"(read|temp)_bytes_.+|.+_ratio", EARLIER),
 )
 INFINITY, SMALLEST = float("inf"), sys.float_info.min
 RANGES = (  # values that features can have, the first that fits: lowest, highest, in words
@@ -351,6 +349,11 @@ def _set(text: str) -> Edit:
 
 def _no_cause(feature: str) -> str:
     """Why a feature is no cause; empty where it may be one."""
+    try:
+        if feature_of(feature).kind == "history":
+            return EARLIER
+    except NotFound:
+        pass  # a name that only an edit knows
     return next((why for pattern, why in NO_CAUSES if re.fullmatch(pattern, feature)), "")
 
 

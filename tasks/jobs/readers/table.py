@@ -41,7 +41,7 @@ from tasks.intake.aliases import (
     trimmed,
     unit_of_values,
 )
-from tasks.intake.cells import LAST_S, check_zone, flags, utc_times
+from tasks.intake.cells import LAST_S, check_zone, flags, plain, utc_times
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, key_of, refusals, split_header
 from tasks.intake.tables import (
     AROUND,
@@ -105,7 +105,7 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 8  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months; 8: begin_ms, LSF
+    version: int = 9  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months; 8: begin_ms; 9: HTCondor
     title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -299,7 +299,7 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         n_known = sum(_status(value, params, has_codes=has_codes) is not None for value in values)
         return 2 * n_known >= len(values) > 0 or (has_codes and pa.types.is_integer(kind))
     if _is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
-        is_bad = utc_times(_plain(sample[name]), "UTC")[1]
+        is_bad = utc_times(plain(sample[name]), "UTC")[1]
         return 2 * int(is_bad.sum()) <= len(is_bad)
     if not is_text(kind) or ours not in (*TIME_COLUMNS, *NUMBER_COLUMNS):
         return True
@@ -307,9 +307,9 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         _, is_bad = utc_times(pa.array([text for text in values if not LOCAL_DATE.match(text)], pa.string()), "UTC")
     else:
         parse = duration_s if _dimension(ours) == "s" else size_bytes
-        plain = pd.Series(values, dtype="str")
-        plain = plain.str.replace(".", "") if has_decimal_commas(values) else plain
-        numbers = pd.to_numeric(plain.str.replace(",", "."), errors="coerce").notna()
+        digits = pd.Series(values, dtype="str")
+        digits = digits.str.replace(".", "") if has_decimal_commas(values) else digits
+        numbers = pd.to_numeric(digits.str.replace(",", "."), errors="coerce").notna()
         is_bad = np.array(
             [not is_number and parse(text) is None for text, is_number in zip(values, numbers, strict=True)]
         )
@@ -375,7 +375,7 @@ def _infer_unit(sample: pa.Table, columns: dict[str, Meaning], params: ReadParam
     runtime = columns.get("runtime_s")
     if runtime is None or runtime.unit or runtime.is_exact or not {"started_at", "ended_at"} <= set(columns):
         return
-    numbers, _ = amounts(_plain(merged(sample, runtime)), None, 1.0, has_commas=runtime.has_commas)
+    numbers, _ = amounts(plain(merged(sample, runtime)), None, 1.0, has_commas=runtime.has_commas)
     started, ended = (
         _convert(ours, _column(sample, ours, columns[ours]), params.time_zone, columns[ours])[0]
         for ours in ("started_at", "ended_at")
@@ -449,8 +449,6 @@ LARGEST = 2**31 - 1  # of a 32-bit number; larger ones are missing
 MAX_TYPE_CHARS = 100  # of a type in a message
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds do not reach so far
 
-# what tables write where a value is missing
-MISSING_WORDS = ["", "-", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "undefined", "UNDEFINED", "\\N"]
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter such as 007, no hash such as 12e45
 
 
@@ -508,8 +506,7 @@ def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> t
     for name, meaning in reversed(understood.columns.items()):  # of several faults the first counts
         column = _column(table, name, meaning)
         if name == "status":
-            words = _texts(column)
-            words = words.mask(words.isin(MISSING_WORDS))
+            words = _texts(plain(column))
             codes, distinct = pd.factorize(words)
             has_codes = any(map(is_exit_code, meaning.theirs))
             known = [_status(word, params, has_codes=has_codes, system=understood.system) for word in distinct]
@@ -550,25 +547,9 @@ def _feature(column: pa.ChunkedArray) -> list[object]:
         return list(_seconds(column).to_pylist())
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         column = column.cast(pa.string())
-    codes, texts = pd.factorize(column.cast(pa.large_string()).to_pandas())
-    parsed = [_number_or_text(str(text).strip()) for text in texts]
+    codes, texts = pd.factorize(trimmed(column.cast(pa.string())).to_pandas())
+    parsed = [json.loads(text) if NUMBER.fullmatch(text) else text for text in texts]
     return [parsed[code] if code >= 0 else None for code in codes]
-
-
-def _number_or_text(text: str) -> object:
-    if text in MISSING_WORDS:
-        return None
-    return json.loads(text) if NUMBER.fullmatch(text) else text
-
-
-def _plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column in one piece, texts without blanks around them, words for missing values as missing."""
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    column = column.cast(_value_type(column.type))
-    if is_text(column.type) or pa.types.is_null(column.type):
-        column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
-        column = pc.if_else(pc.is_in(column, pa.array(MISSING_WORDS, pa.large_string())), None, column)
-    return column
 
 
 def _convert(name: str, column: pa.ChunkedArray | pa.Array, zone: str, meaning: Meaning) -> tuple[pd.Series, Any]:
@@ -579,7 +560,7 @@ def _convert(name: str, column: pa.ChunkedArray | pa.Array, zone: str, meaning: 
         return pd.Series(pd.arrays.ArrowExtensionArray(to_lists(name, column, zone))), all_good
     if name in (*TEXT_COLUMNS, ERROR):
         return (pd.Series(trimmed(column).to_pandas(), dtype="str") if name == ERROR else _texts(column)), all_good
-    column = _plain(column)
+    column = plain(column)
     if name in TIME_COLUMNS:
         is_time = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
         times, is_bad = utc_times(in_microseconds(column) if is_time else column, zone)

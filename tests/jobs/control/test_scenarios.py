@@ -92,7 +92,10 @@ def edited(**asked):
         ({"sets": ["memory=x2"]}, "a request is no cause"),
         ({"sets": ["estimated_cost=x2"]}, "an estimate is no cause"),
         ({"sets": ["hour_of_day=3"]}, "the clock is no cause"),
-        ({"sets": ["log_ratio_mean=0"]}, "what earlier runs did is no cause"),
+        *(
+            ({"sets": [f"{name}=0"]}, "what earlier runs did is no cause")
+            for name in ("log_ratio_mean", "job_median10", "user_request_last", "log_runs", "input_usual", "n_before")
+        ),
         ({"sets": ["queue=1", "queue_length=2"]}, "queue_length is changed twice"),
         ({"scenario": "no_spare", "sets": ["spare_multiple=1"]}, "the cap of spare tokens is changed twice"),
         ({"shifts": ["gen3"]}, "no ':' between two words; expected FROM:TO"),

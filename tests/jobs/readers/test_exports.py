@@ -549,6 +549,19 @@ def test_neither_time_on_hold_nor_in_the_queue_is_runtime_of_a_job_that_was_remo
     assert chunk.rows["started_at"].isna().to_list() == [False, True]
 
 
+def test_what_condor_would_work_out_when_asked_is_missing_and_refuses_no_run(tmp_path: Path) -> None:
+    by_default = "/Expr(ifthenelse(MemoryUsage isnt undefined,MemoryUsage,(ImageSize + 1023) / 1024))/"
+    used = {"MemoryUsage": "/Expr(((ResidentSetSize + 1023) / 1024))/", "RequestDisk": "/Expr(DiskUsage)/"}
+    (tmp_path / "history.json").write_text(
+        json.dumps([CONDOR[0] | used, CONDOR[1] | used | {"RequestMemory": by_default}])
+    )
+    params = ReadParams(features=["RequestDisk"])
+    (chunk,) = TableReader().read(str(tmp_path / "history.json"), params)
+    assert chunk.refused.empty
+    assert chunk.rows["requested_memory_bytes"].fillna(0).tolist() == [2048 * 2**20, 0]
+    assert chunk.rows[["peak_memory_bytes", "features"]].isna().all(axis=None)
+
+
 def test_what_was_understood_is_said_in_a_dry_run_and_kept_with_the_file(export: tuple[str, Export]) -> None:
     path, expected = export
     warehouse, intake = Warehouse(home=Path(path).parent / "home"), Intake("s", "", ReadParams(), GroupParams())

@@ -151,7 +151,7 @@ def identify_each(runs: Sequence[Telemetry], card: ModelCard, model: "Model") ->
 
 logger = logging.getLogger(__name__)
 WORD = "workloads"
-MOST_LOOKS = 10_000  # of a machine: how far back an episode is followed
+MOST_LOOKS = 10_000  # of a machine, or a group: how far back an episode is followed
 # The last identification of each run, in the order in which they ran, those without a time first.
 HISTORY = """
 WITH said AS (
@@ -160,12 +160,12 @@ WITH said AS (
 ),
 final AS (
     SELECT said.* EXCLUDE (source), coalesce(runs.machine, '') AS machine, runs.started_at,
-        runs.workload AS label
+        coalesce(runs.conditions.subject, '') AS subject, runs.workload AS label
     FROM said JOIN workloads.runs AS runs ON runs.source = $source AND runs.run_id = said.run_id
     QUALIFY row_number() OVER (
-        PARTITION BY machine ORDER BY started_at DESC NULLS LAST, said.run_id DESC) <= $most
+        PARTITION BY machine, subject ORDER BY started_at DESC NULLS LAST, said.run_id DESC) <= $most
 )
-SELECT * FROM final ORDER BY machine, started_at NULLS FIRST, run_id
+SELECT * FROM final ORDER BY machine, subject, started_at NULLS FIRST, run_id
 """
 Kind = Literal["as-expected", "unexpected-workload", "unknown-workload"]
 OF_ALARM = (  # of an identification, as evidence
@@ -175,7 +175,7 @@ OF_ALARM = (  # of an identification, as evidence
 
 
 class Look(NamedTuple):
-    """One identified run on a machine. workload: None where it was unknown, or too unsure to count.
+    """One identified run of a machine or a group. workload: None where it was unknown, or too unsure to count.
 
     label: what it says of itself, None for a run that was only looked at."""
 
@@ -195,7 +195,7 @@ class Verdict(NamedTuple):
 
 
 def verdicts_of(looks: Sequence[Look], expected: Sequence[str]) -> list[Verdict]:
-    """Judge the looks at one machine, in their order.
+    """Judge the looks at one machine, or at one group on it, in their order.
 
     expected: workloads that may run. If empty, a run with a label should be of it, and any other of what the last look
     found that was known and had no label: a change is told once and then counts as usual. An unknown workload is always
@@ -218,11 +218,11 @@ def verdicts_of(looks: Sequence[Look], expected: Sequence[str]) -> list[Verdict]
 def watch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str], params: WatchParams) -> list[str]:
     """Raise an alarm for those of these identified runs that are not what should run; returns ids of the new alarms.
 
-    The same deviation on the same machine, look after look, is one alarm."""
+    The same deviation on the same machine, or in the same group on it, look after look, is one alarm."""
     looked_at = set(run_ids)
     [history] = fetch_arrow(warehouse, [HISTORY], {"source": source, "most": MOST_LOOKS})
     alarms: dict[str, Alarm] = {}
-    for machine, rows in groupby(history.to_pylist(), lambda row: str(row["machine"])):
+    for _, rows in groupby(history.to_pylist(), lambda row: (row["machine"], row["subject"])):
         by_run = {row["run_id"]: row for row in rows}
         looks = []
         for run_id, row in by_run.items():
@@ -230,7 +230,7 @@ def watch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str], params
             looks.append(Look(run_id, row["started_at"], row["workload"] if is_sure else None, row["label"]))
         for verdict in verdicts_of(looks, params.expected):
             if verdict.look.run_id in looked_at and verdict.kind != "as-expected":
-                alarm = _alarm(source, machine, verdict, by_run[verdict.look.run_id])
+                alarm = _alarm(source, verdict, by_run[verdict.look.run_id])
                 alarms.setdefault(alarm.alarm_id, alarm)
     if not alarms:
         return []
@@ -242,10 +242,11 @@ def watch_runs(warehouse: Warehouse, source: str, run_ids: Sequence[str], params
     return raised
 
 
-def _alarm(source: str, machine: str, verdict: Verdict, row: Mapping[str, Any]) -> Alarm:
+def _alarm(source: str, verdict: Verdict, row: Mapping[str, Any]) -> Alarm:
     """The alarm of an episode: its subject is the run that it began with, so that it is raised once."""
     look, since = verdict.look, verdict.since
-    where = f" on {machine}" if machine else ""
+    machine, subject = row["machine"], row["subject"]
+    where = (f" in {subject}" if subject else "") + (f" on {machine}" if machine else "")
     when = f" at {since.started_at:%Y-%m-%d %H:%M} UTC" if since.started_at else ""
     should = " or ".join(name for name in verdict.expected if name != row["workload"])
     instead = f", not {should}" if should else ""
@@ -256,10 +257,11 @@ def _alarm(source: str, machine: str, verdict: Verdict, row: Mapping[str, Any]) 
     elif row["is_known"]:
         what = f"it is unsure what runs{where}{instead}: most likely {row['workload']}, {sure}"
     else:
-        what = f"an unknown workload runs{where}{instead}: nearest is {nearest}"
+        what = f"an unknown workload runs{where}{instead}: {sure}, nearest is {nearest}"
     message = f"{what}; since run {since.run_id}{when}"
     evidence = {name: row[name] for name in OF_ALARM} | {
         "machine": machine or None,
+        "subject": subject or None,
         "expected": list(verdict.expected),
         "since_run_id": since.run_id,
         "started_at": utc_text(since.started_at) if since.started_at else None,

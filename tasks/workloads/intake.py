@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ from tasks.workloads.prepared import (
 )
 from tasks.workloads.readers import READERS, Reader, detect
 from tasks.workloads.readers.sadf import run_path, section_files
-from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
+from tasks.workloads.telemetry import Conditions, Counter, FloatArray, Telemetry
 
 logger = logging.getLogger(__name__)
 WORD = "workloads"
@@ -61,7 +61,7 @@ DESCRIBED = ("counter", "unit", "kind", "is_rate", "scope")
 DONE = ("n_rows", "n_missed", "n_resets", "is_resampled", "is_simulated", "place")  # of a PreparedRun
 KEYS = ("run_id", "n_samples", "workload", "input", "round", "machine", "started_at", "interval_s")
 CHOSEN = "source = $source AND ($run_ids IS NULL OR list_contains($run_ids, run_id))"
-RUNS = f"SELECT {', '.join(KEYS)}, at_s, processes FROM workloads.runs WHERE {CHOSEN} ORDER BY run_id"
+RUNS = f"SELECT {', '.join(KEYS)}, at_s, processes, conditions FROM workloads.runs WHERE {CHOSEN} ORDER BY run_id"
 COUNTERS = (
     f"SELECT run_id, {', '.join(DESCRIBED)}, samples FROM workloads.counters WHERE {CHOSEN} ORDER BY run_id, counter"
 )
@@ -241,9 +241,12 @@ def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: by
         yield replace(chunk, understood=parsed.understood)
         return
     rows = replaced(chunk.rows, NAMES, key)
-    if len(rows):  # what is said of columns that are no counters names them, and programs are called as one likes
+    if len(
+        rows
+    ):  # what is said of columns that are no counters names them; programs and groups are called as one likes
         none: list[Any] = [[] for _ in range(len(rows))]
-        rows = rows.assign(refused_columns=none, processes=None)
+        nameless: list[Any] = [each and {**each, "recording": "", "subject": None} for each in chunk.rows["conditions"]]
+        rows = rows.assign(refused_columns=none, processes=None, conditions=nameless)
     counters = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items()}
     yield Chunk(rows, without_reasons(chunk.refused), counters)
 
@@ -282,16 +285,12 @@ def _runs(runs: Sequence[PreparedRun]) -> pa.Table:
     of_runs = [run.telemetry for run in runs]
     columns = {
         **{name: [getattr(telemetry, name) for telemetry in of_runs] for name in KEYS},
-        "duration_s": [
-            None
-            if telemetry.interval_s is None
-            else float(telemetry.at_s[-1] - telemetry.at_s[0]) + telemetry.interval_s
-            for telemetry in of_runs
-        ],
+        "duration_s": [None if telemetry.interval_s is None else telemetry.duration_s for telemetry in of_runs],
         **{name: [getattr(run, name) for run in runs] for name in DONE},
         "refused_columns": [list(run.refused) for run in runs],
         "at_s": _lists([telemetry.at_s for telemetry in of_runs]),
         "processes": [json.dumps(dict(telemetry.processes)) if telemetry.processes else None for telemetry in of_runs],
+        "conditions": [telemetry.conditions and asdict(telemetry.conditions) for telemetry in of_runs],
     }
     return pa.table({name: columns[name] for name in RUNS_SCHEMA.names}, schema=RUNS_SCHEMA)
 
@@ -333,9 +332,9 @@ def as_telemetry(runs: pa.Table, counters: pa.Table) -> list[Telemetry]:
     edges = np.concatenate([np.flatnonzero(np.diff(codes, prepend=-1)), [len(codes)]]).tolist()
     rows_of = {names[codes[start]]: (start, stop) for start, stop in pairwise(edges)}
     known: dict[tuple[object, ...], tuple[Counter, ...]] = {}
-    rows = zip(runs["processes"].to_pylist(), *(runs[key].to_pylist() for key in KEYS), strict=True)
+    rows = zip(*(runs[key].to_pylist() for key in ("processes", "conditions", *KEYS)), strict=True)
     telemetry, first = [], 0
-    for processes, run_id, n_samples, *rest in rows:
+    for processes, conditions, run_id, n_samples, *rest in rows:
         start, stop = rows_of[run_id]
         described = tuple(about[start:stop])
         if described not in known:
@@ -344,7 +343,8 @@ def as_telemetry(runs: pa.Table, counters: pa.Table) -> list[Telemetry]:
         times = at_s[first : first + n_samples]
         first += n_samples
         run = Telemetry(run_id, known[described], times, np.ascontiguousarray(values.T), *rest)
-        telemetry.append(replace(run, processes=json.loads(processes)) if processes else run)
+        under = Conditions(**conditions) if conditions else None
+        telemetry.append(replace(run, processes=json.loads(processes or "{}"), conditions=under))
     return telemetry
 
 

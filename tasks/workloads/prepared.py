@@ -9,7 +9,7 @@ was reset where it falls. Labels of a manifest win over those of the file's name
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -29,6 +29,9 @@ from tasks.workloads.telemetry import Conditions, Counter, FloatArray, Telemetry
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
 VALUES = pa.list_(pa.float64())
 NAMES = pa.list_(pa.string())
+CONDITIONS = tuple(
+    (field.name, pa.float64() if "float" in str(field.type) else pa.string()) for field in fields(Conditions)
+)
 
 RUN_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "run_id": (pa.string(), "name of the run within its source"),
@@ -51,6 +54,10 @@ RUN_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
         pa.string(),
         "JSON object: shares of the processor time that the processes of its group took, by the name of their program; "
         "missing where nobody noted them",
+    ),
+    "conditions": (
+        pa.struct(CONDITIONS),
+        "what else was at work, and the shares of the cores; missing where nobody says",
     ),
 }
 COUNTER_COLUMNS: dict[str, tuple[pa.DataType, str]] = {

@@ -59,7 +59,8 @@ class Conditions:
     or live for what was recorded to be identified. load: what ran beside it to disturb (cpu, memory, disk, network);
     load_level: share of each core that it asked for, of the processor alone. partner, partner_input: the workload that
     ran at the same time in a group of its own. limit_cores: that the run's group could use, None: no limit. Shares: of
-    the run's own group, the partner's, the load's, everybody else's, and what the hypervisor took."""
+    the run's own group, the partner's, the load's, everybody else's, and what the hypervisor took. subject: of what was
+    recorded live, the control group or process; None: the machine as a whole."""
 
     recording: str
     condition: str
@@ -73,6 +74,7 @@ class Conditions:
     load_share: float | None = None
     foreign_share: float | None = None
     stolen_share: float | None = None
+    subject: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,11 @@ class Telemetry:
     def n_samples(self) -> int:
         """Number of samples (rows)."""
         return int(self.values.shape[0])
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds that the samples stand for, the interval of the first included."""
+        return float(self.at_s[-1] - self.at_s[0]) + (self.interval_s or 0.0)
 
 
 def spelled(raw: str) -> str:

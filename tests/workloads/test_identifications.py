@@ -60,12 +60,12 @@ MIDNIGHT = pd.Timestamp("2026-01-01")
 A = WatchParams(expected=["redis"])
 
 
-def look(warehouse, run_id, workload, *, minute=0, confidence=0.9, machine="node", model="m1", at=0):
+def look(warehouse, run_id, workload, *, minute=0, confidence=0.9, machine="node", subject=None, model="m1", at=0):
     """Put one identified run there; workload None: unknown."""
     run = {
         "source": "log", "run_id": run_id, "machine": machine, "started_at": MIDNIGHT + pd.Timedelta(minutes=minute),
         "n_samples": 30, "n_rows": 30, "n_missed": 0, "n_resets": 0, "is_resampled": False, "at_s": [1.0],
-        "is_simulated": True, "batch_id": "b",
+        "is_simulated": True, "batch_id": "b", "conditions": subject and {"condition": "live", "subject": subject},
     }  # fmt: skip
     found = {
         "source": "log", "run_id": run_id, "model_id": model, "identified_at": MIDNIGHT + pd.Timedelta(days=at),
@@ -107,8 +107,8 @@ def test_an_unknown_workload_is_an_alarm_that_names_what_it_is_nearest_to(wareho
     look(warehouse, "r1", None, confidence=0.8)
     assert len(watch_runs(warehouse, "log", ["r1"], A)) == 1
     assert messages(warehouse) == [
-        "an unknown workload runs on node, not redis: nearest is nginx (distance 3.46); since run r1 at "
-        "2026-01-01 00:00 UTC"
+        "an unknown workload runs on node, not redis: 80.0 % sure, nearest is nginx (distance 3.46); since run r1 "
+        "at 2026-01-01 00:00 UTC"
     ]
     evidence = json.loads(read_alarms(warehouse)["evidence"].iloc[0])
     assert (evidence["nearest"], evidence["is_known"], evidence["reasons"]) == ("nginx", False, ["cpu differs"])
@@ -128,6 +128,15 @@ def test_machines_are_watched_apart(warehouse):
     look(warehouse, "r2", "mariadb", minute=1, machine="two")
     look(warehouse, "r3", "redis", minute=2, machine="one")
     assert watch_runs(warehouse, "log", ["r1", "r2", "r3"], WatchParams()) == []
+
+
+def test_groups_of_one_machine_are_watched_apart_and_named(warehouse):
+    for minute, (subject, workload) in enumerate([("a", "redis"), ("b", "mariadb"), ("a", "redis"), ("b", "nginx")]):
+        look(warehouse, f"r{minute}", workload, minute=minute, subject=subject)
+    assert watch_runs(warehouse, "log", ["r0", "r1", "r2"], WatchParams()) == []
+    assert len(watch_runs(warehouse, "log", ["r3"], WatchParams())) == 1
+    assert messages(warehouse)[0].startswith("nginx runs in b on node, not mariadb: 90.0 % sure; since run r3")
+    assert json.loads(read_alarms(warehouse)["evidence"].iloc[0])["subject"] == "b"
 
 
 def test_what_was_said_last_of_a_run_counts(warehouse):

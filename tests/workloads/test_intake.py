@@ -1,5 +1,6 @@
 """From files into the warehouse and back: the same runs, each once, counts that add up, parts with their run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,17 @@ def test_the_programs_of_a_recorded_run_come_back_but_for_pseudonyms(warehouse):
     assert all(0.9 < sum(one.values()) < 1.001 for one in shares.values())
     assert not any("processes" in one for run in read for one in run.names)
     assert not any(run.processes for run in fetch_runs(warehouse, "other"))
+
+
+def test_the_conditions_of_a_recorded_run_come_back_and_name_nothing_under_pseudonyms(warehouse):
+    path = RECORDED.with_name("workloads-shared") / "runs-0008.parquet"
+    read = {run.run_id: run.conditions for run in read_telemetry([str(path)], READ).runs}
+    put(warehouse, path)
+    put(warehouse, path, source="other", read=READ.model_copy(update={"pseudonymise": True}))
+    assert {run.run_id: run.conditions for run in fetch_runs(warehouse, "log")} == read
+    assert len({conditions.condition for conditions in read.values()}) > 1
+    hidden = sorted(map(repr, (run.conditions for run in fetch_runs(warehouse, "other"))))
+    assert hidden == sorted(repr(replace(one, recording="")) for one in read.values())
 
 
 def test_a_later_file_replaces_a_run_with_all_its_counters(warehouse, tmp_path):

@@ -86,10 +86,10 @@ def cut(runs: Sequence[Telemetry], params: WindowParams) -> Cutting:
     items: list[Item] = []
     n_left_over = 0
     for trace, parts in by_trace.items():
-        is_long = sum(span_s(piece) for piece in parts) > LONG_WINDOWS * params.width_s
+        is_long = sum(piece.duration_s for piece in parts) > LONG_WINDOWS * params.width_s
         for piece, offset_s in _placed(parts):
             if not is_long:
-                items.append(Item(piece, trace, offset_s, offset_s + span_s(piece), is_window=False))
+                items.append(Item(piece, trace, offset_s, offset_s + piece.duration_s, is_window=False))
                 continue
             windows, rest = _windows(piece, trace, offset_s, params)
             items += windows
@@ -100,11 +100,6 @@ def cut(runs: Sequence[Telemetry], params: WindowParams) -> Cutting:
 def trace_of(run_id: str) -> str:
     """The run that a piece `id+1`, `id+2`, … was cut from; the id itself for a whole run."""
     return PIECE.sub("", run_id)
-
-
-def span_s(run: Telemetry) -> float:
-    """Seconds that the samples stand for, the interval of the first included."""
-    return float(run.at_s[-1] - run.at_s[0]) + (run.interval_s or 0.0)
 
 
 def part_of(run: Telemetry, first: int, last: int) -> Telemetry:
@@ -162,7 +157,7 @@ def _placed(parts: Sequence[Telemetry]) -> list[tuple[Telemetry, float]]:
     placed, offset_s = [], 0.0
     for piece in ordered:
         placed.append((piece, offset_s))
-        offset_s += span_s(piece)
+        offset_s += piece.duration_s
     return placed
 
 
@@ -176,7 +171,7 @@ def _windows(piece: Telemetry, trace: str, offset_s: float, params: WindowParams
     interval_s = piece.interval_s or 0.0
     width_s, step_s = params.width_s, max(params.step_s or params.width_s, interval_s or EDGE)
     at_s = piece.at_s - piece.at_s[0]
-    n_windows = max(0, int(np.floor((span_s(piece) - width_s) / step_s + EDGE)) + 1)
+    n_windows = max(0, int(np.floor((piece.duration_s - width_s) / step_s + EDGE)) + 1)
     is_used = np.zeros(len(at_s), dtype=bool)
     items = []
     for start_s in step_s * np.arange(n_windows):

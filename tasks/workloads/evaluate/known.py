@@ -13,7 +13,7 @@ import pandas as pd
 from tasks.errors import report_progress
 from tasks.report.evaluation import Figures, put, put_mean
 from tasks.workloads.evaluate.distances import DISTANCES
-from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of, span_s
+from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of
 from tasks.workloads.evaluate.paper import PaperModel, by_distance, fit_paper
 from tasks.workloads.evaluate.scores import MEASURES, SplitScore, score_of
 from tasks.workloads.identify.counters import FLOOR_QUANTILE, common_counters, floors_of, giveaway_of, means_of, unfit
@@ -309,7 +309,7 @@ def _online(
 ) -> tuple[list[dict[str, object]], str]:
     """model: learned from the first seconds of the training runs; whole: from whole runs."""
     runs = [item.run for item in cohort.items]
-    longest_s = max(span_s(run) for run in runs)
+    longest_s = max(run.duration_s for run in runs)
     if longest_s < seconds - max(run.interval_s or 0.0 for run in runs) - EDGE:
         return [], f"no run lasts {seconds:g} s; the longest {longest_s:g} s"
     if np.median([run.interval_s or 0.0 for run in runs]) * LEAST_SAMPLES > seconds + EDGE:

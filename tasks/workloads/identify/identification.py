@@ -335,7 +335,7 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
         surer.append(apart if has_group else group)
     if max(foreign_share or 0.0, stolen_share or 0.0) > CROWDED_SHARE:
         surer.append("the same while others take less of the machine")
-    if run.n_samples and run.at_s[-1] - run.at_s[0] < SHORT_S:
+    if run.n_samples and round(run.duration_s) < SHORT_S:
         surer.append(f"at least {SHORT_S:g} s of it")
     if answer.statement in ("unknown", "known and something unknown"):
         surer.append("labelled runs of it, if it is one of yours")

@@ -52,7 +52,7 @@ class WideReader:
     """Reads wide CSV, JSON and Parquet."""
 
     name: str = "wide"
-    version: int = 4  # 2: long tables, labels by other names; 3: shares of programs; 4: JSON, units in cells
+    version: int = 5  # 2: long tables, labels by other names; 3: programs; 4: JSON, units in cells; 5: conditions
     title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz, .json)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 

@@ -270,7 +270,7 @@ def disturbance_of(telemetry: Telemetry, sampler_cores: float) -> RunDisturbance
     )
 
 
-def shares_of(disturbance: RunDisturbance) -> dict[str, float | None]:
+def shares_of(disturbance: RunDisturbance) -> dict[str, Any]:
     """What the run's own group, everybody else and the hypervisor took of all cores; None where that is not known."""
     return {
         "own_share": _share(disturbance.own_cores),
@@ -332,7 +332,7 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     if target.pid is not None:
         why = f"{GROUP_COUNTERS}: process {target.pid} shares its control group with others, so that tells of them too"
         run = replace(run, missing=(why, *run.missing))
-    return replace(_with_shares(run, sampler_cores), processes=programs.shares)
+    return replace(_with_shares(run, sampler_cores, None if subject == WHOLE else subject), processes=programs.shares)
 
 
 def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = CGROUP_ROOT) -> list[Telemetry]:
@@ -355,7 +355,9 @@ def record_each(seconds: float = 30, params: RecordParams | None = None, root: P
         for prefix, watched in programs.items()
     ]
     return [
-        _with_shares(run, sampler_cores) for run in runs if any(counter.scope == "workload" for counter in run.counters)
+        _with_shares(run, sampler_cores, run.run_id)
+        for run in runs
+        if any(counter.scope == "workload" for counter in run.counters)
     ]
 
 
@@ -394,7 +396,7 @@ def _sampled(
         if perf:
             perf.stop()
     run = Telemetry(
-        run_id=f"live-{datetime.now(UTC):%Y%m%dT%H%M%S}",
+        run_id=f"live-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}",
         counters=sampled.counters,
         at_s=sampled.at_s,
         values=sampled.values,
@@ -406,6 +408,6 @@ def _sampled(
     return run, (sampled.own_cpu_s + shared_server_cpu_s() - server_s) / (n_samples * settings.interval_s)
 
 
-def _with_shares(run: Telemetry, sampler_cores: float) -> Telemetry:
-    shares: dict[str, Any] = shares_of(disturbance_of(run, sampler_cores))
-    return replace(run, conditions=Conditions(run.run_id, "live", **shares))
+def _with_shares(run: Telemetry, sampler_cores: float, subject: str | None) -> Telemetry:
+    shares = shares_of(disturbance_of(run, sampler_cores))
+    return replace(run, conditions=Conditions(run.run_id, "live", subject=subject, **shares))

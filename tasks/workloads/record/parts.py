@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, fields
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,9 +14,10 @@ from tasks.record.campaign import Ledger
 from tasks.record.facts import DIGITS
 from tasks.record.parts import Parts, Record, check_same, deciding
 from tasks.workloads.params import RecordParams
+from tasks.workloads.prepared import CONDITIONS
 from tasks.workloads.record.counters import GIVEAWAYS
 from tasks.workloads.record.plan import Outcome, Plan, PlannedRun
-from tasks.workloads.telemetry import Conditions, Telemetry
+from tasks.workloads.telemetry import Telemetry
 
 KINDS = ("runs", "flagged")  # flagged: disturbed or cut short; kept apart from what is trained on
 LABELS = (
@@ -27,9 +28,6 @@ LABELS = (
     ("machine", pa.string()),
     ("started_at", pa.timestamp("us")),
     ("at_s", pa.float64()),
-)
-CONDITIONS = tuple(
-    (field.name, pa.float64() if "float" in str(field.type) else pa.string()) for field in fields(Conditions)
 )
 PROCESSES = ("processes", pa.string())  # of a run: the shares of its programs, as a JSON object
 UNIMPORTANT = frozenset({"minutes", "scratch", "repeats"})

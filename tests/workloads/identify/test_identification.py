@@ -128,6 +128,13 @@ def test_the_answer_says_what_others_and_the_hypervisor_took(case):
     assert identify(case.test[0], case.model).foreign_share is None
 
 
+def test_a_run_of_fifteen_seconds_is_not_asked_for_fifteen(case):
+    [run, short] = (replace(run, at_s=run.at_s[:n], values=run.values[:n]) for run in case.test[:1] for n in (15, 14))
+    jittered = replace(run, interval_s=0.99999)
+    assert "at least 15 s of it" not in identify(jittered, case.model).surer
+    assert "at least 15 s of it" in identify(short, case.model).surer
+
+
 def test_a_group_that_waits_for_its_turn_or_for_the_disk_is_not_idle(case):
     quiet = with_cores(case.strangers[0], (1.5, 0.1, 2.4, 0.0), (0.001, 0.0))
     switches = Counter("own.perf.context_switches", "switches", is_rate=True, scope="workload")

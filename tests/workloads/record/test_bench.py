@@ -79,6 +79,7 @@ def test_a_process_and_its_children_are_recorded_beside_the_machine(brief):
     assert 0 < run.conditions.own_share <= 1
     assert run.conditions.foreign_share is not None
     assert run.conditions.stolen_share is not None
+    assert run.conditions.subject == str(parent.pid)
     assert run.missing[0].startswith(f"own.*: process {parent.pid} shares its control group with others")  # with us
 
 

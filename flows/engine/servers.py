@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -275,6 +275,8 @@ def child_environment(home: Path, *, api_url: str, key: str, base: Mapping[str, 
 
 
 LOOPBACK = "127.0.0.1"
+ALLOWED_ORIGINS = "PREFECT_SERVER_CORS_ALLOWED_ORIGINS"
+ROOT = Path(__file__).parents[2]
 ANY_ADDRESS = ("0.0.0.0", "::")
 START_WAIT_S = 180.0  # measured: healthy after 10 to 27 s on a busy machine with 2 cores, longer for a new database
 HEALTH_EVERY_S = 0.1
@@ -287,10 +289,38 @@ def server_environment(home: Path, host: str, port: int) -> dict[str, str]:
     names = dict.fromkeys([page_host(host), *((LOOPBACK, "localhost") if host in (LOOPBACK, *ANY_ADDRESS) else ())])
     key = load_key(home)
     return child_environment(home, api_url=api_url(host, port), key=key) | {
+        "PREFECT__SERVER_FINAL": "1",
         "PREFECT_SERVER_API_AUTH_STRING": key,
-        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(f"http://{name}:{port}" for name in names),
+        ALLOWED_ORIGINS: ",".join(f"http://{name}:{port}" for name in names),
         "PREFECT_SERVER_UI_API_URL": f"http://{page_host(host)}:{port}/api",
     }
+
+
+def start_server(home: Path, host: str, port: int, log: Path, **variables: str) -> Child:
+    """Prefect's server of this home at an address; it dies with this process. variables: beside those of the home.
+
+    Raises BadSetting as server_environment."""
+    command = [sys.executable, "-m", "uvicorn", "--app-dir", str(ROOT), "--factory", f"{__name__}:prefect_app"]
+    where = ["--host", host, "--port", str(port), "--log-level", "error", "--lifespan", "on"]
+    return start_child("server", [*command, *where], server_environment(home, host, port) | variables, log)
+
+
+def prefect_app() -> Callable[..., Awaitable[None]]:
+    """Prefect's API and UI; the pages of the UI may ask this server alone, not those that measure its use."""
+    from prefect.server.api.server import create_app
+
+    app, ours = create_app(), os.environ[ALLOWED_ORIGINS].replace(",", " ")
+    policy = f"connect-src 'self' data: blob: {ours} {ours.replace('http:', 'ws:')}".encode()
+
+    async def answer(scope: Any, receive: Any, send: Callable[[Any], Awaitable[None]]) -> None:
+        async def send_with_policy(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"content-security-policy", policy)]
+            await send(message)
+
+        await app(scope, receive, send_with_policy)
+
+    return answer
 
 
 def api_url(host: str, port: int) -> str:

@@ -34,8 +34,8 @@ from flows.engine.servers import (
     key_file,
     load_key,
     page_host,
-    server_environment,
     start_child,
+    start_server,
     stop_child,
     wait_until_healthy,
 )
@@ -162,8 +162,7 @@ def serve(
         say(f"Reports: {site} (the same log-in; metrics at /metrics)")
         say(f"starting Prefect's server on {page} (logs in {logs})")
         with taken_over(home, stopped, say):
-            command, variables = _server_command(host, server_port), server_environment(home, host, server_port)
-            server = start_child("server", command, variables, logs / "server.log")
+            server = start_server(home, host, server_port, logs / "server.log")
             write_server_file(home, url, os.getpid(), pages=site)
         try:
             wait_until_healthy(server, url, stopped)
@@ -215,10 +214,6 @@ def _work(
         while not worker.has_ended and end_runs(worker.process.pid, url, key, patience_s=RUNS_PATIENCE_S):
             pass
         stop_child(worker, patience_s=WORKER_PATIENCE_S)
-
-
-def _server_command(host: str, port: int) -> list[str]:
-    return [sys.executable, "-m", "prefect", "server", "start", "--host", host, "--port", str(port)]
 
 
 def _worker_command(limit: int) -> list[str]:

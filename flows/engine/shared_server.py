@@ -21,6 +21,7 @@ from typing import IO
 from flows.engine.servers import (
     HEARTBEATS,
     LOOPBACK,
+    ROOT,
     Child,
     NoPrefectServer,
     api_url,
@@ -29,8 +30,7 @@ from flows.engine.servers import (
     last_line,
     load_key,
     prepare,
-    server_environment,
-    start_child,
+    start_server,
     stop_child,
     wait_until_healthy,
 )
@@ -38,15 +38,11 @@ from tasks.machine import ServerFile, read_server_file, remove_server_file, writ
 
 CLIENTS, STARTING, LOG = "clients.lock", "starting.lock", "logs/command.log"  # below <home>/prefect
 LOOK_EVERY_S = 0.2
-ROOT = Path(__file__).parents[2]
 START_WAIT_S = 200.0
 END_WAIT_S = 60.0
 SERVER_PATIENCE_S = 5.0
-WITHOUT_SCHEDULES = {
-    "PREFECT__SERVER_EPHEMERAL": "1",
-    "PREFECT__SERVER_FINAL": "1",
-    "PREFECT_SERVER_UI_ENABLED": "false",
-}
+# what needs `whorl serve`
+WITHOUT_SCHEDULES = {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT_SERVER_UI_ENABLED": "false"}
 _held: dict[Path, IO[bytes]] = {}
 _joined: list[ServerFile] = []
 
@@ -158,7 +154,7 @@ def keep(home: Path, idle_s: float) -> None:
     port = free_port(LOOPBACK, 0)
     url = api_url(LOOPBACK, port)
     write_server_file(home, url, os.getpid(), is_shared=True, version=version())
-    server = start_server(home, port)
+    server = start_server(home, LOOPBACK, port, home / "prefect" / LOG, **WITHOUT_SCHEDULES)
     try:
         wait_until_healthy(server, url, stopped)
         last_s = time.monotonic()
@@ -171,14 +167,6 @@ def keep(home: Path, idle_s: float) -> None:
                     return
     finally:
         _end(home, server)
-
-
-def start_server(home: Path, port: int) -> Child:
-    """A server without UI and schedules, which need `whorl serve`; it dies with this process."""
-    command = [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
-    where = ["--host", LOOPBACK, "--port", str(port), "--log-level", "error", "--lifespan", "on"]
-    environment = server_environment(home, LOOPBACK, port) | WITHOUT_SCHEDULES
-    return start_child("server", [*command, *where], environment, home / "prefect" / LOG)
 
 
 def _end(home: Path, server: Child) -> None:

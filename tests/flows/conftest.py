@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.engine.servers import LOOPBACK, api_url, free_port, load_key, stop_child, wait_until_healthy
-from flows.engine.shared_server import start_server
+from flows.engine.servers import LOOPBACK, api_url, free_port, load_key, start_server, stop_child, wait_until_healthy
+from flows.engine.shared_server import WITHOUT_SCHEDULES
 from tasks.nodes.params import ScoreParams
 from tasks.warehouse.place import Warehouse
 
@@ -31,7 +31,8 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
     home = tmp_path_factory.mktemp("served")
     port = free_port(LOOPBACK, 0)
-    server, url = start_server(home, port), api_url(LOOPBACK, port)
+    server = start_server(home, LOOPBACK, port, home / "server.log", **WITHOUT_SCHEDULES)
+    url = api_url(LOOPBACK, port)
     changed = {
         PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: load_key(home), PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,
         PREFECT_LOCAL_STORAGE_PATH: home / "results", PREFECT_RESULTS_DEFAULT_SERIALIZER: "json",

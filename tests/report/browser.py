@@ -33,6 +33,7 @@ CONTRAST = """(() => {
   }
   return least;
 })()"""  # noqa: E501
+READY = "document.body && document.body.dataset.ready === 'yes'"  # a page of the site
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -72,8 +73,10 @@ class Browser:
         assert "exceptionDetails" not in told, told
         return told["result"].get("value")
 
-    def open(self, address: str, *, width: int = 1280, height: int = 800, scheme: str = "light") -> None:
-        """Go to an address, and wait until the page is made."""
+    def open(
+        self, address: str, *, width: int = 1280, height: int = 800, scheme: str = "light", ready: str = READY
+    ) -> None:
+        """Go to an address, and wait until the page is made: what holds of it then."""
         self.logged.clear()
         self.asked.clear()
         is_phone = width < 600
@@ -83,7 +86,14 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=address)
-        self.until("document.body && document.body.dataset.ready === 'yes'")
+        self.until(ready)
+
+    def type_into(self, of: str, text: str) -> None:
+        """Type over what stands in a field. of: selects it; a return at the end is the key."""
+        self.evaluate(f"document.querySelector({json.dumps(of)}).select()")
+        self.call("Input.insertText", text=text.rstrip("\r"))
+        for kind in ("keyDown", "keyUp") if text.endswith("\r") else ():
+            self.call("Input.dispatchKeyEvent", type=kind, key="Enter", windowsVirtualKeyCode=13, text="\r")
 
     def until(self, claim: str) -> None:
         """Wait until a claim about the page holds."""

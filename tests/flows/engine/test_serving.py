@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from flows.engine import serving
-from flows.engine.servers import NoPrefectServer
+from flows.engine.servers import Child, NoPrefectServer, start_child
 from flows.engine.serving import serve, serving_site
 from tasks.machine import read_server_file, server_file, write_server_file
 from tasks.settings import Settings
@@ -47,7 +47,10 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Puts small programs in the place of Prefect's server and worker."""
 
     def put(server: str, worker: str, *arguments: str) -> None:
-        monkeypatch.setattr(serving, "_server_command", lambda host, port: [sys.executable, "-c", server, str(port)])
+        def start(home: Path, host: str, port: int, log: Path) -> Child:
+            return start_child("server", [sys.executable, "-c", server, str(port)], os.environ, log)
+
+        monkeypatch.setattr(serving, "start_server", start)
         monkeypatch.setattr(serving, "_worker_command", lambda limit: [sys.executable, "-c", worker, *arguments])
         monkeypatch.setattr(serving, "_register", lambda *_: None)
 

@@ -32,7 +32,7 @@ from tasks.jobs.normalisation import historic_medians, quantiles
 from tasks.jobs.params import MEASURES, Kind, WhatIfParams
 from tasks.jobs.predict.features import BY_SKU
 from tasks.jobs.predict.peers import Histories
-from tasks.jobs.predict.predicting import end_of, next_conditions
+from tasks.jobs.predict.predicting import end_of, known_next, next_conditions
 from tasks.jobs.predict.preparation import read_runs, with_ends
 from tasks.jobs.predict.trained import Trained, needed_champion
 from tasks.jobs.summary import find_group
@@ -146,9 +146,9 @@ class Subjects:
 
 
 def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, placement: Placement) -> Subjects:
-    """rows: submissions; past: finished runs of the log, none of them done again with a change, as read_runs has them.
-    A row knows the runs of `past` that ended before it."""
-    features, known = trained.known(rows, past)
+    """rows: submissions, also of next_conditions; past: finished runs of the log, none of them done again with a
+    change, as read_runs has them. A row knows the runs of `past` that ended before it."""
+    features, known = known_next(trained, rows, past) if "as_at" in rows else trained.known(rows, past)
     medians = historic_medians(rows, trained.history_s, past=past)
     return Subjects(trained, rows, features, known, medians["median_s"].to_numpy(dtype=float), placement)
 

@@ -74,9 +74,12 @@ def with_answers(warehouse: Warehouse, source: str, rows: pd.DataFrame, *, most:
 def reason_of(run_reasons: RunReasons) -> str | None:
     """The first cause that makes a run longer, else its job more variable, in words; None without one.
 
-    What earlier runs took is a cause of neither: it comes last, and of the run alone."""
-    both = [*run_reasons.runtime.reasons, *(run_reasons.variation.reasons if run_reasons.variation else ())]
+    What earlier runs took is a cause of neither: it comes last, and of the run alone. Of a run that is expected to take
+    FAR times its usual no variation says why."""
+    is_far = run_reasons.expected_s > FAR * run_reasons.usual_s > 0
+    variation = run_reasons.variation.reasons if run_reasons.variation and not is_far else ()
     history = [reason for reason in run_reasons.runtime.reasons if reason.family == HISTORY]
+    both = [*run_reasons.runtime.reasons, *variation]
     ordered = [*(reason for reason in both if reason.family != HISTORY), *history]
     return next((reason.text for reason in ordered if reason.contribution > 0), None)
 
@@ -87,7 +90,8 @@ def without_reason(run_reasons: RunReasons) -> str:
     has_changed = n > 0 and wilson(run_reasons.n_longer, n, SURE)[0] > 0.5  # half of all runs are above the median
     if has_changed and expected_s > LONGER * usual_s > 0:
         return CHANGED.format(n=n, last=duration(run_reasons.last_s))
-    return FEW_RUNS.format(n=n) if usual_s > 0 and expected_s > FAR * usual_s and 0 < n < MANY else NO_REASON
+    is_outweighed = n < MANY and expected_s > FAR * usual_s > 0  # without a usual time there is no run at all
+    return FEW_RUNS.format(n=n or "one or two") if is_outweighed else NO_REASON
 
 
 def helps_of(explainer: Explainer, next_runs: NextRuns) -> pd.DataFrame:

@@ -206,14 +206,18 @@ def _others(family: Family, parts: dict[str, float], shown: str) -> str:
 def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
     """The value beside the usual one: 3.2 GB, 2.1 times the usual 1.5 GB of the job.
 
-    The usual time of a job is the median of its runs: what is usual of another runtime has another word."""
-    text, word = in_words(feature, value), "typical" if re.fullmatch(RUNTIMES, feature) else "usual"
+    The usual time of a job is the median of its runs: of another runtime it is said before what it was that long."""
+    text, then = in_words(feature, value), in_words(feature, usual)
     if math.isnan(usual):
         return text
     multiple = multiple_of(feature, value, usual)
+    if re.fullmatch(RUNTIMES, feature):
+        before = f"before {'earlier runs of the job' if whose == 'the job' else 'the runs of all jobs'}"
+        is_more = multiple is not None and multiple >= 1
+        return f"{text}, {number(multiple)} times the {then} {before}" if is_more else f"{text}, {before} {then}"
     if multiple is None or multiple < 1:
-        return f"{text}, {word} for {whose} {in_words(feature, usual)}"
-    return f"{text}, {number(multiple)} times the {word} {in_words(feature, usual)} of {whose}"
+        return f"{text}, usual for {whose} {then}"
+    return f"{text}, {number(multiple)} times the usual {then} of {whose}"
 
 
 def _effect(contribution: float, scale: Scale) -> str:

@@ -233,6 +233,7 @@ MOST_OF_JOB = 200  # of its job
 LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 FEW_RUNS, SOME_RUNS = 5, 10
+SINCE = "{}_since"
 INPUT_USUAL = "input_usual"  # log of the seconds that the job usually takes for so many bytes
 
 
@@ -289,7 +290,7 @@ def peer_features(runs: pd.DataFrame, peers_of_runs: Mapping[str, EarlierRuns]) 
         features[f"{peers}_median{SOME_RUNS}"] = _median(latest[:, :SOME_RUNS])
         quantiles = quantiles_of(latest, tuple(QUANTILES.values())).T
         features |= {f"{peers}_{name}": values for name, values in zip(QUANTILES, quantiles, strict=True)}
-        features[f"{peers}_since"] = np.log1p(np.maximum(earlier.since_last_s(runs["submitted_at"]), 0.0))
+        features[SINCE.format(peers)] = log_since(earlier, runs["submitted_at"])
         if limits is not None and earlier.has("requested_runtime_s"):
             shares = _log_s(earlier) - _logs(earlier.values("requested_runtime_s"))
             features[f"{peers}_limit_share"] = _median(values_at(places, shares))
@@ -298,6 +299,11 @@ def peer_features(runs: pd.DataFrame, peers_of_runs: Mapping[str, EarlierRuns]) 
             usual = _median(values_at(places, rates))
             features[INPUT_USUAL] = usual + np.log1p(runs["input_bytes"].to_numpy(dtype=float))
     return features
+
+
+def log_since(earlier: EarlierRuns, at: pd.Series) -> Floats:
+    """Log of the seconds from the end of the last known run to the time of each row: (n,), NaN without one."""
+    return np.asarray(np.log1p(np.maximum(earlier.since_last_s(at), 0.0)))
 
 
 def quantiles_of(latest: Floats, levels: Sequence[float]) -> Floats:

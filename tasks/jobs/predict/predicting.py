@@ -21,7 +21,7 @@ from tasks.jobs.outlook import (
 )
 from tasks.jobs.params import Kind, OutlookParams
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, outcome_features
-from tasks.jobs.predict.peers import Histories
+from tasks.jobs.predict.peers import JOB, SHARED, SINCE, Histories, log_since, peers_of
 from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
 from tasks.jobs.shapes import ShapeSet
@@ -71,9 +71,21 @@ def next_conditions(past: pd.DataFrame, *, now: pd.Timestamp, last_runs: int = L
     """Next submissions of each job, under what was known before each of its last runs.
 
     Nobody knows yet what the next run will read, or under which load: its last runs show what it may be. The columns
-    of past, with submitted_at of next_submissions, without what is known afterwards."""
+    of past, with submitted_at of next_submissions, without what is known afterwards; as_at: when that last run was
+    submitted."""
     last = past.groupby("group_key", sort=True).tail(last_runs).sort_values(["group_key", "submitted_at", "run_id"])
-    return last.assign(submitted_at=last["group_key"].map(next_submissions(past, now))).reset_index(drop=True)
+    submitted_at = last["group_key"].map(next_submissions(past, now))
+    return last.assign(submitted_at=submitted_at, as_at=last["submitted_at"]).reset_index(drop=True)
+
+
+def known_next(trained: Trained, conditions: pd.DataFrame, past: pd.DataFrame) -> tuple[pd.DataFrame, Histories]:
+    """What the model knows of submissions of next_conditions, as Trained.known has it.
+
+    Until then other jobs run, and past tells nothing of these: how long ago their last run ended is as it was."""
+    features, known = trained.known(conditions, past)
+    others = peers_of(conditions.assign(submitted_at=conditions["as_at"]), past, SHARED.keys() - {JOB})
+    since = {SINCE.format(peers): log_since(earlier, conditions["as_at"]) for peers, earlier in others.items()}
+    return features.assign(**{name: values for name, values in since.items() if name in features}), known
 
 
 def next_submissions(past: pd.DataFrame, now: pd.Timestamp) -> "pd.Series[pd.Timestamp]":
@@ -108,7 +120,7 @@ def predict_next(
         .reset_index()
     )
     job = pd.Index(jobs["group_key"]).get_indexer(pd.Index(conditions["group_key"]))
-    features, known = trained.known(conditions, past)
+    features, known = known_next(trained, conditions, past)
     predicted = trained.model.predict(features, known)
     return NextRuns(jobs, pooled(predicted, job), conditions.assign(job=job), features, known, predicted)
 

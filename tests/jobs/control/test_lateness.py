@@ -104,6 +104,8 @@ def test_a_job_of_few_runs_that_others_outweigh_is_told_so(loaded):
     found = explain_next_of(loaded, "log", read_predictions(loaded, "log")["group_key"].iloc[0])
     few = replace(found, n_usual=4, n_longer=2, usual_s=3.5, expected_s=1000.0)
     assert without_reason(few).startswith("the 4 runs of the job count little")
+    assert without_reason(replace(few, n_usual=0)).startswith("the one or two runs of the job count little")
+    assert without_reason(replace(few, n_usual=0, usual_s=float("nan"))).startswith("no single cause")
     nothing = without_reason(replace(few, n_usual=20, n_longer=13))
     assert nothing.startswith("no single cause") and nothing == without_reason(replace(few, expected_s=4.0))
 
@@ -140,6 +142,7 @@ def test_the_reason_is_a_cause_that_makes_it_longer_or_more_variable_before_what
     runtime = reasons_of(("queue", -0.5), ("history", 0.9))
     assert reason_of(replace(found, runtime=runtime, variation=varies)) == "tokens 0.1"
     assert reason_of(replace(found, runtime=runtime, variation=None)) == "history 0.9"
+    assert reason_of(replace(found, runtime=runtime, variation=varies, expected_s=3 * found.usual_s)) == "history 0.9"
     varies = reasons_of(("history", 2.0), ("tokens", -0.1))
     assert reason_of(replace(found, runtime=reasons_of(("queue", -0.5)), variation=varies)) is None
 

@@ -126,8 +126,11 @@ def test_of_a_logarithm_what_counts_is_what_it_is_of():
     assert explain_run(parts, frame, "a", within).reasons == ()  # no "9.1 h, as usual: makes it 0.88 times as long"
     [reason] = explain_run(parts, frame + math.log(0.5), "a", within).reasons
     assert reason.text == (
-        "median runtime of the last 10 runs of the job: 4.5 h, typical for the job 9.1 h: makes it 0.88 times as long"
+        "median runtime of the last 10 runs of the job: 4.5 h, before earlier runs of the job 9.1 h: "
+        "makes it 0.88 times as long"
     )
+    [reason] = explain_run(parts, frame + math.log(2.0), "a", within).reasons
+    assert "18.2 h, 2 times the 9.1 h before earlier runs of the job: makes it" in reason.text
 
 
 def test_within_a_job_nothing_is_compared_with_other_jobs():

@@ -10,7 +10,16 @@ from tasks.errors import BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.outlook import next_run
 from tasks.jobs.params import OutlookParams, SummaryParams
-from tasks.jobs.predict.predicting import ENDINGS, job_outlook, next_conditions, read_predictions, runs_going_on
+from tasks.jobs.predict.predicting import (
+    ENDINGS,
+    job_outlook,
+    known_next,
+    next_conditions,
+    read_predictions,
+    runs_going_on,
+)
+from tasks.jobs.predict.preparation import read_runs, with_ends
+from tasks.jobs.predict.trained import needed_champion
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
 
@@ -162,6 +171,15 @@ def test_a_pending_run_has_not_started_and_is_left_out(ongoing):
     with writing(ongoing) as connection:
         connection.execute("UPDATE jobs.runs SET started_at = NULL WHERE status = 'running'")
     assert runs_going_on(ongoing, "log", PARAMS).runs.empty
+
+
+def test_how_long_others_have_been_idle_by_then_is_as_it_was_and_not_counted_from_the_end_of_the_log(trained_log):
+    trained, past = needed_champion(trained_log, "log")[1], with_ends(read_runs(trained_log, "log"))
+    conditions = next_conditions(past, now=past["ended_at"].max() + pd.Timedelta(days=30))
+    features, _ = known_next(trained, conditions, past)
+    as_it_was = trained.features(conditions.assign(submitted_at=conditions["as_at"]), past)
+    assert features["log_since"].tolist() == as_it_was["log_since"].tolist()
+    assert (features["job_since"] > as_it_was["job_since"]).all()
 
 
 def test_the_next_run_of_a_job_with_a_rhythm_is_submitted_at_its_hour_any_other_now():

@@ -368,11 +368,23 @@ def identify(
             for row in by_share
         ]
         show_table(shown, EACH_GROUP)
+        call.note(_outside(runs))
     else:
         show_identifications(rows)
     call.note(f"in training the model called {share(right)} of {counted(int(n_held_out), 'held-out run')} right")
     for error in identified.refused:
         call.note(f"not identified: {error}")
+
+
+def _outside(groups: "Sequence[Telemetry]") -> str:
+    """What was taken of the machine beside all groups: what others than one of them took, less the other groups."""
+    conditions = [group.conditions for group in groups if group.conditions]
+    first, of_groups = conditions[0], sum(each.own_share or 0.0 for each in conditions)
+    if first.own_share is None or first.foreign_share is None or first.stolen_share is None:
+        return "what was taken outside of these groups is not known"
+    outside = max(0.0, first.own_share + first.foreign_share - of_groups)
+    stolen = share(first.stolen_share)
+    return f"outside of these groups {share(outside)} of the machine was taken, by the hypervisor {stolen}"
 
 
 def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Telemetry]":

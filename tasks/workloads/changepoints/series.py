@@ -13,7 +13,7 @@ import numpy as np
 from tasks.errors import BadInput, quoted
 from tasks.intake.files import MISSING, key_of, number_of, read_head, read_lines, split_header
 from tasks.params import ReadLimits
-from tasks.workloads.telemetry import TIMES, FloatArray
+from tasks.workloads.telemetry import TIMES, FloatArray, spelled
 
 if TYPE_CHECKING:
     from tasks.workloads.params import ReadParams
@@ -35,9 +35,11 @@ class Series:
 
 
 def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Series:
-    """Columns of a CSV file, as read_series has them; of other telemetry, the counters of its run that vary.
+    """Columns of a CSV file, as read_series has them; of other telemetry, and of CSV with units in its cells, the
+    counters of its run that vary.
 
     Raises BadInput for a file that is neither, for several runs, and for a counter that is not there."""
+    csv_fault = None
     try:
         return read_series(path, read.limits, columns)
     except BadInput as fault:
@@ -50,16 +52,21 @@ def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Ser
                 is_csv = detect(path, read.limits).name == "wide"
             except BadInput:
                 is_csv = True
-            if is_csv:
-                raise fault from None
-    runs, refused = read_file(path, read)
+            csv_fault = fault if is_csv else None
+    try:
+        runs, refused = read_file(path, read)
+    except BadInput as fault:
+        raise csv_fault or fault from None
+    if csv_fault and (len(runs) != 1 or len(refused) or runs[0].refused):
+        raise csv_fault
     if not runs:
         reasons = "; ".join(refused["reason"].unique()) or "nothing to read"
         raise BadInput(path, f"no run in it: {reasons}", "a run of several samples", "record it longer")
     if len(runs) > 1:
         raise BadInput(path, f"{len(runs)} runs in it", "one run", "take the file apart, or see whorl workloads ingest")
     run = runs[0].telemetry
-    places, _ = _columns_of(path, list(run.names), columns)
+    wanted = [column if column in run.names else spelled(column) for column in columns]
+    places, _ = _columns_of(path, list(run.names), wanted)
     varying = [at for at in places if columns or len(np.unique(run.values[~np.isnan(run.values[:, at]), at])) > 1]
     started = run.started_at
     times = (f"{started + timedelta(seconds=at):%F %T}" if started else f"{at:g}" for at in run.at_s.tolist())

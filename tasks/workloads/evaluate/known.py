@@ -16,7 +16,15 @@ from tasks.workloads.evaluate.distances import DISTANCES
 from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of
 from tasks.workloads.evaluate.paper import PaperModel, by_distance, fit_paper
 from tasks.workloads.evaluate.scores import MEASURES, SplitScore, score_of
-from tasks.workloads.identify.counters import FLOOR_QUANTILE, common_counters, floors_of, giveaway_of, means_of, unfit
+from tasks.workloads.identify.counters import (
+    FLOOR_QUANTILE,
+    common_counters,
+    floors_of,
+    giveaway_of,
+    is_of_one_core,
+    means_of,
+    unfit,
+)
 from tasks.workloads.identify.identification import Identification, identify_all
 from tasks.workloads.identify.model import VIEWS, Model, fit_model
 from tasks.workloads.identify.phases import Cut, columns_of, cut_run
@@ -31,6 +39,7 @@ MIDDLE = (0.25, 0.75)  # of a run
 EDGE = 1e-6  # of an interval, against rounding
 NAMED = 20  # counters that a figure names; the table has all
 NOT_COMMON = "not in every run"
+ONE_CORE = "one core, where all are counted together as well: other machines have other cores"
 
 
 @dataclass(frozen=True)
@@ -256,7 +265,9 @@ def counter_table(runs: Sequence[Telemetry], used: Sequence[Counter]) -> pd.Data
             "counter": name,
             "n_runs": n,
             "is_used": name in names,
-            "reason": "" if name in names else unfit(about[name]) or NOT_COMMON,
+            "reason": ""
+            if name in names
+            else unfit(about[name]) or (ONE_CORE if is_of_one_core(name, names) else NOT_COMMON),
         }
         for name, n in sorted(n_runs.items())
     ]

@@ -7,7 +7,7 @@ names, so that it holds for anybody's telemetry; counters of the workload's own 
 import re
 import warnings
 from collections import Counter as Counted
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Literal
 
 import numpy as np
@@ -60,6 +60,7 @@ MACHINE_MEMORY = "memory."  # levels of the whole machine's memory, as whorl rec
 OWN_BUSY = ("own.cpu.user_cores", "own.cpu.system_cores")
 IDLE = "idle"  # the label, and the answer, where nothing is at work
 PLAIN = ("", "alone")  # recorded conditions of what is to be learned
+OF_ONE_CORE = re.compile(r"^cpu\.\d+\.")  # of sysstat, which counts all of them together as well
 QUIET = (*PLAIN, "unlearned", "input", "idle", "live")  # those in which nothing else was meant to run
 CROWD = re.compile(r"(^|[._])(pressure|throttled|steal|idle|hypervisor|\w*migrations|rescheduling)")
 
@@ -80,10 +81,16 @@ def unfit(counter: Counter) -> str:
     return "level of the machine's memory: others hold it as well" if is_level_of_machine else ""
 
 
+def is_of_one_core(name: str, names: Container[str]) -> bool:
+    """Whether a counter is of one core, and one of these counts all cores together."""
+    return bool(OF_ONE_CORE.match(name)) and OF_ONE_CORE.sub("cpu.all.", name) in names
+
+
 def common_counters(
     runs: Sequence[Telemetry], view: Literal["own", "machine"], least_share: float = 1.0
 ) -> tuple[Counter, ...]:
-    """The counters of a view that every run has, by name, without those that are unfit; none where there is none.
+    """The counters of a view that every run has, by name, without those that are unfit, and those of one core where all
+    are counted together, as other machines have other cores; none where there is none.
 
     least_share: of the runs of each workload, if not all. Raises BadInput without a run."""
     if not runs:
@@ -92,11 +99,12 @@ def common_counters(
     having = Counted((run.workload, name) for run in runs for name in run.names)
     scope = "workload" if view == "own" else "machine"
     known = {counter.name: counter for run in runs for counter in run.counters if counter.scope == scope}
-    return tuple(
-        known[name]
+    common = {
+        name: known[name]
         for name in sorted(known)
         if not unfit(known[name]) and all(having[label, name] >= least_share * n for label, n in n_runs.items())
-    )
+    }
+    return tuple(counter for name, counter in common.items() if not is_of_one_core(name, common))
 
 
 def missing_counters(

@@ -6,6 +6,7 @@ is measured in deviations between runs of the same workload. What matched best i
 workload apart from the others: that both make no page faults says little if nobody makes any."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
@@ -101,12 +102,21 @@ LEAST_COMMON = 0.6  # share of the weight of a view's counters that a run must h
 LEAST_WEIGHT = 0.15  # of a part that is named beside another
 LEAST_SHARE = 1e-9
 IDLE_CORES = 0.03  # busy cores of a group, or of a machine for each of its cores, below which nothing runs
+IDLE_MACHINE = 0.25  # busy cores of a machine from which on something runs: one of 64 is a program at work
 IDLE_SWITCHES = 100.0  # a second: what a group that writes, or waits for its turn, exceeds without using a core
 CROWDED_SHARE = 0.1  # of the machine that others take, from which on the answer says what would make it surer
 SHORT_S = 15.0  # a run shorter than this is surer when it is longer
-BUSY = ("cpu.user_cores", "cpu.nice_cores", "cpu.system_cores", "cpu.irq_cores", "cpu.softirq_cores")
-IDLE_TIME = ("cpu.idle_cores", "cpu.iowait_cores")
-STOLEN, SWITCHES = "cpu.steal_cores", "own.perf.context_switches"
+# time of all processors as whorl, sysstat (also vmstat) and Prometheus' node exporter name it: the second in percent
+BUSY, IDLE_TIME, STOLEN = (
+    re.compile(rf"cpu\.({ours})_cores|cpu\.all\.pct_({sysstat})|node_cpu_seconds\.(.*\.)?mode_({ours})(\..*)?")
+    for ours, sysstat in (
+        ("user|nice|system|irq|softirq", "usr|user|nice|sys|system|irq|soft|guest|gnice"),
+        ("idle|iowait", "idle|iowait"),
+        ("steal", "steal"),
+    )
+)
+OF_ALL, OF_ONE = "cpu.all.pct_idle", re.compile(r"cpu\.\d+\.pct_idle")
+OWN, SWITCHES = (re.compile("|".join(map(re.escape, names))) for names in (OWN_BUSY, ("own.perf.context_switches",)))
 
 
 class Nearest(NamedTuple):
@@ -202,7 +212,7 @@ def identify_all(
         shapes = shapes_of([run], of_view.counters)[0] if name == "machine" else None
         evidence = evidence_of(run.processes, model.programs) if name == "own" else {}
         answer = replace(judge(run.run_id, moments, of_view, name, shapes, evidence), missing=missing)
-        answer = _with_conditions(answer, run)
+        answer = _with_conditions(answer, run, model)
         if with_reasons and answer.statement != IDLE:
             seen = moments[: len(of_view.counters)]
             against = [part.workload for part in answer.present] or [answer.workload or answer.nearest[0].workload]
@@ -306,20 +316,20 @@ def _unknown(run_id: str, score: float, nearest: tuple[Nearest, ...], name: View
     )
 
 
-def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
+def _with_conditions(answer: Identification, run: Telemetry, model: Model) -> Identification:
     """The answer with what others took of the machine, whether it is idle, and what would make it surer."""
     [measured] = means_of([run], run.counters)
     means = {counter.name: float(value) for counter, value in zip(run.counters, measured, strict=True)}
-    busy, own = _total(means, BUSY), _total(means, OWN_BUSY)
-    idle, stolen = _total(means, IDLE_TIME), _total(means, (STOLEN,))
-    n_cores = busy + idle + (stolen or 0.0) if busy is not None and idle is not None else None
-    foreign_share = stolen_share = None
-    if n_cores:
-        foreign_share = max(0.0, busy - own) / n_cores if busy is not None and own is not None else None
-        stolen_share = stolen / n_cores if stolen is not None else None
-    works = own if answer.view == "own" else busy / n_cores if busy is not None and n_cores else None
-    switches = _total(means, (SWITCHES,)) or 0.0  # not counted: the cores decide
-    is_still = answer.view == "machine" or switches < IDLE_SWITCHES
+    busy, idle, stolen, own, switches = (_total(means, part) for part in (BUSY, IDLE_TIME, STOLEN, OWN, SWITCHES))
+    whole = busy + idle + (stolen or 0.0) if busy is not None and idle is not None else 0.0
+    foreign_share = max(0.0, busy - own) / whole if whole and busy is not None and own is not None else None
+    stolen_share = stolen / whole if whole and stolen is not None else None
+    if answer.view == "own":
+        works, is_still = own, (switches or 0.0) < IDLE_SWITCHES  # not counted: the cores decide
+    else:
+        works = busy / whole if whole and busy is not None else None
+        n_cores = sum(bool(OF_ONE.fullmatch(name)) for name in means) if OF_ALL in means else whole
+        is_still = works is not None and n_cores > 0 and works * n_cores < IDLE_MACHINE
     if works is not None and works < IDLE_CORES and is_still and answer.workload != IDLE:
         answer = replace(
             answer, statement="idle", workload=IDLE, is_known=True, confidence=1 - works / IDLE_CORES / 2, present=(),
@@ -328,7 +338,7 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
     elif answer.workload == IDLE and len(answer.present) == 1:
         answer = replace(answer, statement="idle")
     surer = []
-    if answer.view == "machine":
+    if answer.view == "machine" and "own" in model.views:
         has_group = any(counter.scope == "workload" for counter in run.counters)  # and too little of it is counted
         apart = "a control group for it alone (systemd-run --scope PROGRAM)"
         group = "the counters of the workload's own control group (--subject PID or CGROUP)"
@@ -339,9 +349,11 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
         surer.append(f"at least {SHORT_S:g} s of it")
     if answer.statement in ("unknown", "known and something unknown"):
         surer.append("labelled runs of it, if it is one of yours")
+    elif answer.present and answer.confidence == surest(n_known := len(model.workloads)):
+        surer.append(f"more learned workloads: of {n_known} the counters make no name surer")
     return replace(answer, foreign_share=foreign_share, stolen_share=stolen_share, surer=tuple(surer))
 
 
-def _total(means: dict[str, float], names: Sequence[str]) -> float | None:
-    there = [means[name] for name in names if np.isfinite(means.get(name, np.nan))]
+def _total(means: Mapping[str, float], part: re.Pattern[str]) -> float | None:
+    there = [value for name, value in means.items() if part.fullmatch(name) and np.isfinite(value)]
     return sum(there) if there else None

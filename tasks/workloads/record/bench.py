@@ -343,7 +343,10 @@ def record_each(seconds: float = 30, params: RecordParams | None = None, root: P
     n_samples = _n_samples(seconds, settings)
     groups = {f"{path}\n": group for path, group in groups_at_work(root).items()}  # no counter is called like that
     if not groups:
-        raise NotFound(f"{root}: no control group holds a process; expected a machine whose groups can be read")
+        raise NotFound(
+            f"{root}: no control group holds a process; expected groups, as systemd, containers and "
+            "systemd-run --scope make them; without one ask about a process and what it has started: --subject PID"
+        )
     sources = machine_sources()[:1]  # how busy the machine is: an answer about a group rests on the group alone
     for prefix, group in groups.items():
         sources += group_sources(group, prefix)

@@ -264,13 +264,15 @@ def test_each_group_is_a_row_with_its_share(
             run,
             run_id=f"{run.workload}.service",
             workload=None,
-            conditions=Conditions("now", "live", own_share=own),
+            conditions=Conditions("now", "live", own_share=own, foreign_share=0.6 - own, stolen_share=0.05),
             processes={"serve it": 0.9, "log": 0.095, "sh": 0.005},
         )
         for run, own in zip(runs, (0.1, 0.4), strict=True)
     ]
     monkeypatch.setattr("tasks.workloads.record.bench.record_each", lambda seconds, params: groups)
-    lines = whorl("workloads", "identify", "--live", "--each").out.splitlines()
+    told = whorl("workloads", "identify", "--live", "--each")
+    assert "outside of these groups 10.0 % of the machine was taken, by the hypervisor 5.0 %" in told.err
+    lines = told.out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["b.service", "a.service"]
     assert [line.partition("serve")[2] for line in lines[1:]] == [" it 90.0 %, log 9.5 %"] * 2
     found = json.loads(whorl("workloads", "identify", "--live", "--each", "--json").out)["runs"]

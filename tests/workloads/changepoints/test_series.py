@@ -85,6 +85,21 @@ def test_of_telemetry_the_counters_that_vary_are_series_with_their_times(tmp_pat
         series_of(str(path), ReadParams(), ["cpu"])
 
 
+def test_cells_with_units_are_read_as_everywhere_and_what_is_no_number_is_still_a_fault(tmp_path):
+    path = tmp_path / "panel.csv"
+    rows = [f"2026-11-20 10:00:0{at},{20 + at}.5%,{at + 1} MB/s" for at in range(6)]
+    path.write_text("Time,CPU busy,Net in\n" + "\n".join(rows))
+    found = series_of(str(path), ReadParams(), ["CPU busy"])
+    assert (found.names, found.values[:, 0].tolist()) == (("cpu_busy",), [20.5, 21.5, 22.5, 23.5, 24.5, 25.5])
+    assert found.times[1] == "2026-11-20 10:00:01"
+    assert series_of(str(path), ReadParams()).values[:, 1].tolist() == [1e6 * (at + 1) for at in range(6)]
+    for at, cell in ((3, "many"), (5, "7")):  # neither a gap in the series, nor a number in who knows which unit
+        broken = [*rows[:at], f"2026-11-20 10:00:0{at},{cell},1 MB/s", *rows[at + 1 :]]
+        path.write_text("Time,CPU busy,Net in\n" + "\n".join(broken))
+        with pytest.raises(BadInput, match=r"line 2: '20\.5%' is no finite number"):
+            series_of(str(path), ReadParams())
+
+
 def test_telemetry_without_a_run_says_why(tmp_path):
     path = tmp_path / "redis.txt"
     path.write_text(lines([(1, 10), (1, 20)]))

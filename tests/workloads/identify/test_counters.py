@@ -52,6 +52,14 @@ def test_only_counters_of_all_runs_are_compared_by_name():
     assert views == {"machine": (SWITCHES,), "own": (OWN,)}
 
 
+def test_counters_of_single_cores_are_compared_only_where_none_is_of_all():
+    usual, first, second, softnet = (
+        Counter(f"cpu.{name}") for name in ("all.pct_usr", "0.pct_usr", "1.pct_usr", "0.total")
+    )
+    assert common_counters([run(usual, first, second, softnet)], "machine") == (softnet, usual)
+    assert common_counters([run(usual, first), run(first)], "machine") == (first,)
+
+
 def test_a_counter_that_some_machine_does_not_give_stays_where_enough_runs_of_each_workload_have_it():
     redis = [replace(run(OWN, SWITCHES), workload="redis"), replace(run(SWITCHES), workload="redis")]
     nginx = replace(run(OWN, SWITCHES), workload="nginx")

@@ -1,6 +1,7 @@
 """What is said of a run, how sure, and why in words."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -126,6 +127,58 @@ def test_the_answer_says_what_others_and_the_hypervisor_took(case):
     assert one.foreign_share == pytest.approx(0.8 / 4) and one.stolen_share == pytest.approx(0.5 / 4)
     assert "the same while others take less of the machine" in one.surer
     assert identify(case.test[0], case.model).foreign_share is None
+
+
+def on_machine(run, **means):
+    """The run with other counters of the machine alone, of these means."""
+    kept = [at for at, counter in enumerate(run.counters) if counter.scope == "machine"]
+    counters = (*(run.counters[at] for at in kept), *map(Counter, means))
+    columns = np.tile([*means.values()], (run.n_samples, 1))
+    return replace(run, counters=counters, values=np.column_stack([run.values[:, kept], columns]))
+
+
+def percent(n_cores, idle):
+    """As sar has it: of all cores together, and of each."""
+    cores = {f"cpu.{at}.pct_idle": idle for at in range(n_cores)}
+    return {"cpu.all.pct_usr": 99.5 - idle, "cpu.all.pct_idle": idle, "cpu.all.pct_steal": 0.5} | cores
+
+
+def in_cores(n_cores, idle, prefix, suffix=""):
+    """As whorl and Prometheus' node exporter have it."""
+    parts = {"user": 99.5 - idle, "idle": idle, "steal": 0.5}
+    return {f"{prefix}{name}{suffix}": n_cores * part / 100 for name, part in parts.items()}
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [percent, partial(in_cores, prefix="cpu.", suffix="_cores"), partial(in_cores, prefix="node_cpu_seconds.mode_")],
+)
+def test_a_machine_is_idle_by_anybodys_counters_unless_a_program_keeps_one_of_many_cores_busy(case, counted):
+    stranger = case.strangers[0]
+    calm, at_work, one_of_64 = (
+        identify(on_machine(stranger, **counted(*of)), case.model) for of in ((2, 98.5), (2, 60.0), (64, 98.0))
+    )
+    assert (calm.statement, at_work.statement, one_of_64.statement) == ("idle", "unknown", "unknown")
+    assert calm.stolen_share == pytest.approx(0.005)
+    uncounted = identify(on_machine(stranger, **percent(0, 98.5)), case.model)  # how many cores, nobody says
+    assert (uncounted.statement, uncounted.stolen_share) == ("unknown", pytest.approx(0.005))
+
+
+def test_what_a_model_cannot_hear_is_not_asked_for(case):
+    without_groups = fit_model(case.train, IdentifyParams(), ["machine"])
+    known = on_machine(case.test[0])
+    assert identify(known, case.model).surer[0].endswith("(--subject PID or CGROUP)")
+    answer = identify(known, without_groups)
+    assert answer.is_known and not any("group" in line for line in answer.surer)
+
+
+def test_a_name_that_more_workloads_would_make_surer_says_so(case):
+    n_known = len(case.model.workloads)
+    line = f"more learned workloads: of {n_known} the counters make no name surer"
+    answers = identify_all([*case.test, *case.strangers], case.model)
+    says = [line in answer.surer for answer in answers]
+    assert says == [answer.is_known and answer.confidence == surest(n_known) for answer in answers]
+    assert 0 < sum(says) < len(says)
 
 
 def test_a_run_of_fifteen_seconds_is_not_asked_for_fifteen(case):

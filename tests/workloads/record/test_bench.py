@@ -125,5 +125,5 @@ def test_each_group_is_a_run_of_its_own_counters_and_its_share(stored, brief):
 
 
 def test_a_machine_without_groups_at_work_is_told_so(tmp_path, brief):
-    with pytest.raises(NotFound, match="no control group holds a process"):
+    with pytest.raises(NotFound, match=r"no control group holds a process; .* ask about a process .*--subject PID"):
         record_each(0.6, brief, tmp_path)

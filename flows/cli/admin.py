@@ -79,6 +79,7 @@ def _figures_of_runs(
     """Write figures of these runs; returns source, page and images."""
     from tasks.report.page import write_figures
     from tasks.report.result import Result
+    from tasks.report.site import reports
     from tasks.report.workloads_evaluation import METHOD
     from tasks.report.workloads_runs import run_figures
 
@@ -99,7 +100,7 @@ def _figures_of_runs(
             again=as_command(*words),
             method=METHOD,
         )
-        page, *images = write_figures(out or warehouse.home / "reports", f"workloads-{source_name}-runs", result)
+        page, *images = write_figures(out or reports(warehouse), f"workloads-{source_name}-runs", result)
     return {"word": "workloads", "source": source_name, "path": str(page), "figures": [str(image) for image in images]}
 
 

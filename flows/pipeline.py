@@ -29,12 +29,12 @@ from prefect.types import DateTime
 from pydantic import Field
 
 from flows.engine.artifacts import announce, artifact_key, publish, site_params
-from flows.engine.forms import WordsParams, flow
+from flows.engine.forms import Source, WordsParams, flow
 from flows.engine.steps import SameCode, load_each, step
 from tasks.advice import steps as advice_steps
 from tasks.advice.params import MachineGroupParams
 from tasks.choices import DEFAULT_SOURCE
-from tasks.errors import BadInput, NotFound, quoted
+from tasks.errors import BadInput, NotFound
 from tasks.jobs import intake as jobs_intake
 from tasks.jobs import steps as jobs_steps
 from tasks.jobs.params import CharacteriseParams, JobsParams
@@ -48,7 +48,7 @@ from tasks.quantities import plain
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
-from tasks.warehouse.sources import SOURCES, data_version, known_sources
+from tasks.warehouse.sources import SOURCES, data_version, require_sources
 from tasks.workloads import fingerprint_steps
 from tasks.workloads import steps as workload_steps
 from tasks.workloads.params import WorkloadsParams
@@ -301,6 +301,9 @@ class PipelineParams(WordsParams):
     """Which part of the graph from files to answers is run."""
 
     sources: tuple[str, ...] = Field((), description="Sources that are answered; empty: all that have rows")
+    inbox_source: Source = Field(
+        DEFAULT_SOURCE, description="Source that the inboxes are read into, where it is among those that are answered"
+    )
     words: tuple[Word, ...] = Field(
         ("jobs", "workloads", "nodes", "advice"), min_length=1, description="Words that are answered"
     )
@@ -325,16 +328,11 @@ def whorl_pipeline(params: PipelineParams) -> Pipelined:
     Only nodes whose data, settings or code have changed are run; each says what it found, or why it has no answer."""
     graph = Graph(params)
     words = [word for word in INBOXES if word in params.words] or ["nodes"]  # what advice rests on
+    is_filled = any(graph.inbox(word) for word in words)
+    require_sources(params.warehouse, words, {*params.sources} - ({params.inbox_source} if is_filled else set()))
     for word in words:
         graph.ingest(word)
     sources = {word: graph.sources(word) for word in words}
-    read = {source for _, source in graph.futures}
-    if strange := sorted(set(params.sources) - read.union(*sources.values())):
-        there = {source for word in INBOXES for source in known_sources(params.warehouse, word)}
-        raise NotFound(
-            f"source {quoted(strange)}: no rows of {', '.join(words)}; "
-            f"there are: {quoted(sorted(there)) or 'none'}; fill one with 'whorl {words[0]} ingest PATH'"
-        )
     for word in words:
         for source in sources[word]:
             getattr(graph, word)(source)
@@ -350,16 +348,18 @@ class Graph:
         search = params.nodes.search.model_copy(update={"n_trials": params.trials or params.nodes.search.n_trials})
         self.nodes_settings = params.nodes.model_copy(update={"search": search})
 
+    def inbox(self, word: str) -> list[Path]:
+        """The files that lie in the inbox of a word."""
+        return sorted(path for path in (self.warehouse.home / INBOXES[word]).rglob("*") if path.is_file())
+
     def ingest(self, word: str) -> None:
-        """Read what lies in the inbox of a word, where there is anything; returns when it is read."""
-        inbox = self.warehouse.home / INBOXES[word]
-        files = sorted(path for path in inbox.rglob("*") if path.is_file()) if inbox.is_dir() else []
-        if files:
+        """Read what lies in the inbox of a word into its source, where that is answered; returns when it is read."""
+        source = self.params.inbox_source
+        if (files := self.inbox(word)) and source in (self.params.sources or [source]):
             stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-            after: NodeOutcome = {"inbox": str(inbox), "files": stats}
+            after: NodeOutcome = {"inbox": str(self.warehouse.home / INBOXES[word]), "files": stats}
             settings = getattr(self.params, word)
             work = {"jobs": jobs_ingest, "workloads": workloads_ingest, "nodes": nodes_ingest}[word]
-            source = self.params.sources[0] if len(self.params.sources) == 1 else DEFAULT_SOURCE
             self._submit(work, source, "", settings, [after]).wait()
 
     def sources(self, word: str) -> list[str]:

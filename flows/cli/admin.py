@@ -10,7 +10,7 @@ import typer
 
 from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
 from flows.cli.output import as_command, figure, moment, plain, setting, show_facts, show_table
-from tasks.choices import checked_source
+from tasks.choices import DEFAULT_SOURCE, checked_source
 from tasks.quantities import LEFT_OUT, counted, duration
 from tasks.report.result import Column, Kind, as_text, columns, extra, records
 
@@ -79,6 +79,7 @@ def _figures_of_runs(
     """Write figures of these runs; returns source, page and images."""
     from tasks.report.page import write_figures
     from tasks.report.result import Result
+    from tasks.report.site import reports
     from tasks.report.workloads_evaluation import METHOD
     from tasks.report.workloads_runs import run_figures
 
@@ -99,7 +100,7 @@ def _figures_of_runs(
             again=as_command(*words),
             method=METHOD,
         )
-        page, *images = write_figures(out or warehouse.home / "reports", f"workloads-{source_name}-runs", result)
+        page, *images = write_figures(out or reports(warehouse), f"workloads-{source_name}-runs", result)
     return {"word": "workloads", "source": source_name, "path": str(page), "figures": [str(image) for image in images]}
 
 
@@ -224,6 +225,7 @@ def pipeline(
     word: list[str] | None = None,
     trials: int = 0,
     network: bool = True,
+    into: str = DEFAULT_SOURCE,
 ) -> Output:
     """Go from files to answers, of all words as one graph.
 
@@ -233,10 +235,14 @@ def pipeline(
     --source NAME: Only this source; once for each
     --word WORD: Only the part of jobs, workloads, nodes or advice; once for each
     --trials (0..): Trials of the search for Perona's network; 0: no search
-    --network/--no-network: Train Perona's network, which makes fingerprints"""
+    --network/--no-network: Train Perona's network, which makes fingerprints
+    --into NAME: Source that the inboxes are read into, where it is answered"""
     if strange := set(word or ()) - set(PIPELINED):
         raise typer.BadParameter(f"{min(strange)!r} is none of {', '.join(PIPELINED)}", param_hint="--word")
-    parameters = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
+    from tasks.warehouse.sources import require_sources
+
+    require_sources(call.warehouse, PIPELINED[:-1], {*(source or ())} - {checked_source(into)})
+    parameters = {"sources": tuple(source or ()), "inbox_source": into, "trials": trials, "trains_network": network}
     outcome = run_flow(call, "whorl-pipeline", **parameters, **({"words": tuple(word)} if word else {}))
     yield outcome
     show_table([{"part": name, "said": line} for name, line in outcome["said"].items()], PARTS)

@@ -194,7 +194,9 @@ def files_or_source(key: str, called: str = "paths") -> str:
 
 def evaluation_folder(warehouse: Warehouse, word: str) -> str:
     """Where the tables and the page of this run go, which measures something of a word."""
-    return str(warehouse.home / "reports" / f"{word}-evaluation-{str(flow_run.id)[:8]}")
+    from tasks.report.site import reports
+
+    return str(reports(warehouse) / f"{word}-evaluation-{str(flow_run.id)[:8]}")
 
 
 def in_short(paths: list[Any], called: str = "paths") -> str:

@@ -22,6 +22,7 @@ from tasks.report import charts
 from tasks.report.intake import ALARM_ITEM
 from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
 from tasks.report.result import SAFE, Result, Section, count, moment, one_line, records, sentence, table
+from tasks.storage import narrow, private
 from tasks.warehouse.connection import Connection, logs_of, reading
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.params import WorkloadsReportParams
@@ -97,8 +98,12 @@ DEFAULTS = SiteParams()
 
 
 def reports(warehouse: Warehouse) -> Path:
-    """The folder of the site."""
-    return warehouse.home / "reports"
+    """The folder of the site, made if need be: pages name jobs, users and nodes, so it is for the owner of the home."""
+    folder = warehouse.home / "reports"
+    with private():
+        folder.mkdir(parents=True, exist_ok=True)
+    narrow(folder)
+    return folder
 
 
 def _name(word: str, source: str) -> str:

@@ -8,7 +8,7 @@ import json
 import math
 import subprocess
 import uuid
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.choices import checked_source
-from tasks.errors import BadInput, NotFound, WhorlError
+from tasks.errors import BadInput, NotFound, WhorlError, quoted
 from tasks.warehouse.connection import Connection, fetch, require, transaction, writing
 from tasks.warehouse.place import Warehouse
 
@@ -49,6 +49,16 @@ def source_of(warehouse: Warehouse, word: str, named: str | None = None) -> str:
     require(warehouse, word)
     names = [str(name) for name in fetch(warehouse, SOURCES, {"word": word})["source"]]
     return only(names, f"{warehouse.file}: {NOTHING_YET[word]}")
+
+
+def require_sources(warehouse: Warehouse, words: Sequence[str], names: Iterable[str]) -> None:
+    """Raise NotFound for a name under which none of the words has rows, with those that there are."""
+    if strange := sorted(set(names) - {source for word in words for source in known_sources(warehouse, word)}):
+        there = quoted(sorted({source for word in NOTHING_YET for source in known_sources(warehouse, word)}))
+        raise NotFound(
+            f"source {quoted(strange)}: no rows of {', '.join(words)}; there are: {there or 'none'}; "
+            f"fill one with 'whorl {words[0]} ingest PATH'"
+        )
 
 
 def kinds_of(connection: Connection, table: str, source: str, *, where: str = "TRUE", fix: str = "") -> tuple[int, int]:

@@ -15,6 +15,7 @@ from tasks.errors import NotFound
 from tasks.jobs.params import JobsParams, quick
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import known_sources
 from tests.conftest import JobLog
 
 
@@ -109,7 +110,14 @@ def test_an_empty_home_has_nothing_to_do(prefect_server: None, tmp_path: Path) -
     assert run(PipelineParams(warehouse=Warehouse(home=tmp_path))) == {"n_nodes": 0, "n_done": 0, "said": {}}
 
 
-def test_a_source_without_rows_is_refused_with_those_that_there_are(prefect_server: None, job_log: JobLog) -> None:
-    params = PipelineParams(words=("jobs",), sources=("nope",), warehouse=job_log([{"runtime_s": 60.0}]))
+def test_an_inbox_is_read_into_its_own_source_alone_and_others_need_rows(prefect_server: None, job_log: JobLog) -> None:
+    params = PipelineParams(words=("jobs",), warehouse=job_log([{"runtime_s": 60.0}]))
+    inbox = params.warehouse.home / "inbox"
+    inbox.mkdir()
+    (inbox / "runs.csv").write_text("run_id,name,started_at,runtime_s\nr1,etl,2026-01-01T00:00:00,60\n")
     with pytest.raises(NotFound, match="source 'nope': no rows of jobs; there are: 'log'; fill one with 'whorl jobs"):
-        run(params)
+        run(params.model_copy(update={"sources": ("nope",)}))
+    assert {name.split()[1] for name in run(params.model_copy(update={"sources": ("log",)}))["said"]} == {"log"}
+    into_lab = run(params.model_copy(update={"sources": ("lab",), "inbox_source": "lab"}))
+    assert into_lab["said"]["jobs-ingest lab"].startswith("1 of 1 files are in the warehouse")
+    assert known_sources(params.warehouse, "jobs") == ["lab", "log"]

@@ -244,6 +244,15 @@ PAGES = [
 ]
 
 
+@pytest.mark.parametrize(("mode", "kept"), [(None, 0o700), (0o755, 0o700), (0o750, 0o750)])
+def test_the_pages_name_people_and_are_for_the_owner_and_whom_the_owner_lets_in(copy, mode, kept):
+    shutil.rmtree(copy.home / "reports")
+    if mode is not None:
+        (copy.home / "reports").mkdir(mode)
+    write_index(copy)
+    assert (copy.home / "reports").stat().st_mode & 0o777 == kept
+
+
 @needs_chromium
 @pytest.mark.parametrize(("name", "n_charts"), PAGES)
 def test_a_page_is_whole_wide_and_narrow_light_and_dark(home, browser, name, n_charts):

@@ -364,7 +364,10 @@ def test_no_model_at_all_is_a_note(whorl: Whorl, home: Path) -> None:
 
 def test_the_graph_tells_its_parts_which_are_no_machines(whorl: Whorl, flow_finds: Callable[[Any], list[Any]]) -> None:
     said = {"nodes-answer lab": "3 nodes are ranked", "nodes-page lab": "its page is written"}
-    flow_finds({"n_nodes": 2, "n_done": 1, "said": said})
-    lines = whorl.done("pipeline", "--word", "nodes", "--source", "lab").out.splitlines()
+    asked = flow_finds({"n_nodes": 2, "n_done": 1, "said": said})
+    lines = whorl.done("pipeline", "--word", "nodes", "--source", "lab", "--into", "lab").out.splitlines()
     assert lines[0].split() == ["part", "what", "it", "says"]
     assert lines[-1] == "1 of 2 parts done, the others were as they are"
+    refused = whorl("pipeline", "--source", "lba", "--into", "lab")  # before a server starts
+    assert (refused.code, len(asked)) == (4, 1)
+    assert "source 'lba': no rows of jobs, workloads, nodes; there are: none; fill one with" in refused.err

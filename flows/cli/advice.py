@@ -29,7 +29,7 @@ def search(
     max_runtime: str | None = None,
     ran: str | None = None,
     took: str | None = None,
-    status: Literal["completed", "failed", "killed"] = "completed",
+    status: Literal["completed", "failed", "killed", "out-of-memory"] = "completed",
     renamed: list[str] | None = None,
     out: Path | None = None,
 ) -> Output:
@@ -49,7 +49,7 @@ def search(
     --peaks-of SOURCE: Source of job runs whose recorded peaks say how much memory
     --max-runtime TIME: Longest runtime that will do, such as 30min
     --ran TYPE:NODES: Add a run to the history first, such as m4.xlarge:8
-    --took TIME: How long that run took
+    --took TIME: How long that run took; of one that did not complete it may be left out
     --status: How that run ended
     --map OURS=THEIRS: Column of a table that has another name; repeatable
     --out DIR: Write a page with figures, and tables, there"""
@@ -60,7 +60,8 @@ def search(
     columns = pairs(renamed, "--map", EXAMPLE)
     if ran is not None:
         machine_type, n = parse_configuration(ran)
-        run = (machine_type, n, seconds("--took", took), status)
+        took_s = None if took is None and status != "completed" else seconds("--took", took)
+        run = (machine_type, n, took_s, status)
         steps.add_to_history(str(history.absolute()), job, machines, call.settings.advice.search, run, columns)
     need = {
         "memory_gb": memory_gb,

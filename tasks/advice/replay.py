@@ -36,7 +36,7 @@ OPTIMAL = 1 + 1e-9
 
 @dataclass(frozen=True)
 class ReplayedJob:
-    """A job with one run on each candidate. runtime_s: (n,), of a failed run until it ended."""
+    """A job with one run on each candidate. runtime_s: (n,), of a failed run until it ended, NaN where nobody knows."""
 
     name: str
     application: str
@@ -49,7 +49,8 @@ class ReplayedJob:
     @cached_property
     def outcome(self) -> CandidateOutcomes:
         """What searches get to see."""
-        return CandidateOutcomes(np.log(self.candidates.cost(self.runtime_s)), self.is_completed)
+        log_cost = np.nan_to_num(np.log(self.candidates.cost(self.runtime_s)), nan=-np.inf)
+        return CandidateOutcomes(log_cost, self.is_completed)
 
     def only_completed(self) -> "ReplayedJob":
         """Without the candidates whose run failed."""

@@ -76,7 +76,8 @@ class Problem:
     """What is searched: candidates, the job's memory need (None: unknown), and the longest runtime that will do.
 
     others: runs of the same application with other inputs, on the same candidates. other_costs: (n,) costs of jobs of
-    other applications as multiples of their optimum, infinite where they failed or did not run."""
+    other applications as multiples of their optimum, infinite where they failed or did not run. lacking_gb: memory of
+    the whole cluster that was too little for the job."""
 
     candidates: Configurations
     need: MemoryNeed | None = None
@@ -84,6 +85,7 @@ class Problem:
     params: SurrogateParams = LEARNED
     others: tuple[TrialRuns, ...] = ()
     other_costs: tuple[Floats, ...] = ()
+    lacking_gb: float = 0.0
 
     @cached_property
     def prior(self) -> Prior:
@@ -105,8 +107,10 @@ class Problem:
         return promising(self.candidates, self.need)
 
     def is_new(self, runs: TrialRuns) -> Bools:
-        """Which candidates have not run, (n,)."""
-        return ~np.isin(np.arange(len(self.candidates)), runs.candidate)
+        """Which candidates have not run, (n,): those that have more memory than was too little, if there are any."""
+        is_new = ~np.isin(np.arange(len(self.candidates)), runs.candidate)
+        has_more = is_new & (self.candidates.total_memory_gb > self.lacking_gb)
+        return has_more if has_more.any() else is_new
 
     def open_candidates(self, runs: TrialRuns) -> Ints:
         """Candidates to choose the next run from: promising ones, and the rest once those have run.
@@ -156,7 +160,7 @@ def at_random(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
 def by_improvement(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
     """Ours: the greatest expected improvement, weighed by the chances to complete and to be in time."""
     if len(runs.candidate) < len(problem.starts) and not problem.others:
-        untried = [at for at in problem.starts if at not in runs.candidate]
+        untried = [at for at in problem.starts if problem.is_new(runs)[at]]
         if untried:
             return untried[0]
     candidates = problem.open_candidates(runs)
@@ -204,7 +208,7 @@ def propose(problem: Problem, runs: TrialRuns, rng: Generator) -> Proposal | Non
     if len(np.unique(runs.candidate)) == len(problem.candidates):
         return None
     at = by_improvement(problem, runs, rng)
-    if not len(runs.candidate):
+    if not np.isfinite(runs.log_cost).any():
         nan = float("nan")
         return Proposal(at, nan, nan, nan, nan, nan, nan, nan, nan, is_worthwhile=True)
     belief, noise = problem.belief(runs), problem.params.noise
@@ -248,7 +252,7 @@ def search(problem: Problem, outcome: CandidateOutcomes, n_runs: int, method: Me
     return np.array(tried, dtype=np.int64)
 
 
-Status = Literal["completed", "failed", "killed"]
+Status = Literal["completed", "failed", "killed", "out-of-memory"]
 LEAST_APPLICATIONS, LEAST_TRIED = 3, 5  # before other applications say where to start
 COLUMNS = ("job", "machine_type", "nodes", "runtime_s", "status")
 
@@ -313,7 +317,21 @@ def runs_on(candidates: Configurations, runs: pd.DataFrame) -> TrialRuns:
     frame = pd.DataFrame({"at": at, "cost": rate[at] * runs["runtime_s"].to_numpy(float), "ok": runs["completed"]})
     frame = frame[frame["ok"] | ~frame["at"].isin(frame["at"][frame["ok"]])]
     means = frame.groupby("at", sort=False).agg(cost=("cost", "mean"), ok=("ok", "all"))
-    return TrialRuns(means.index.to_numpy(np.int64), np.log(means["cost"].to_numpy(float)), means["ok"].to_numpy(bool))
+    log_cost = np.nan_to_num(np.log(means["cost"].to_numpy(float)), nan=-np.inf)
+    return TrialRuns(means.index.to_numpy(np.int64), log_cost, means["ok"].to_numpy(bool))
+
+
+def lacking_gb(candidates: Configurations, runs: pd.DataFrame) -> float:
+    """The largest memory of a whole cluster on which a run of a job lacked some; 0 for none, or where nobody tells.
+
+    Runs on as much memory as another completed with, or more, lacked it for other reasons."""
+    if "lacked_memory" not in runs:
+        return 0.0
+    places = zip(runs["machine_type"], runs["nodes"].tolist(), strict=True)
+    total_gb = candidates.total_memory_gb[[candidates.places[pair] for pair in places]]
+    enough_gb = total_gb[runs["completed"].to_numpy(bool)].min(initial=np.inf)
+    lacked = runs["lacked_memory"].to_numpy(bool) & (total_gb < enough_gb)
+    return float(total_gb[lacked].max(initial=0.0))
 
 
 def costs_of_others(candidates: Configurations, runs: pd.DataFrame, job: str) -> tuple[Floats, ...]:
@@ -363,7 +381,8 @@ def next_run(
     alike = runs[is_alike & (runs["job"] != job)]
     others = tuple(runs_on(candidates, rows) for _, rows in alike.groupby("job"))
     costs = costs_of_others(candidates, runs, job)
-    problem = Problem(candidates, need, max_runtime_s, others=others, other_costs=costs)
+    lacking = lacking_gb(candidates, job_runs)
+    problem = Problem(candidates, need, max_runtime_s, others=others, other_costs=costs, lacking_gb=lacking)
     so_far = runs_on(candidates, job_runs)
     of_job = int.from_bytes(sha256(job.encode()).digest()[:4], "big")  # the same in every process
     proposal = propose(problem, so_far, np.random.default_rng([params.seed, of_job]))
@@ -373,7 +392,7 @@ def next_run(
     candidate = None if proposal is None else proposal.candidate
     return SearchProposal(
         job=job,
-        answer=_answer(candidates, proposal, best, is_finished),
+        answer=_answer(candidates, proposal, best, is_finished, is_first=not tried),
         certainty=_certainty(candidates, proposal, best, is_finished),
         reasons=tuple(_reasons(problem, so_far, proposal, others, job_runs)),
         is_finished=is_finished,
@@ -399,14 +418,16 @@ def _tried(row: Mapping[Any, Any], machines: Mapping[str, MachineType], max_runt
     )
 
 
-def _answer(candidates: Configurations, proposal: Proposal | None, best: TriedRun | None, is_finished: bool) -> str:
+def _answer(
+    candidates: Configurations, proposal: Proposal | None, best: TriedRun | None, is_finished: bool, *, is_first: bool
+) -> str:
     if best is not None and is_finished:
         return f"Stop: {best.nodes} × {best.machine_type} is the one to use, at {number(best.cost)} a run."
     if proposal is None:
         return "Stop: every configuration has run, and none of them will do."
     where = candidates.name(proposal.candidate)
     if np.isnan(proposal.cost):
-        return f"Run it first on {where}."
+        return f"Run it {'first' if is_first else 'next'} on {where}."
     return (
         f"Run it next on {where}: expected to cost {number(proposal.cost)} "
         f"({number(proposal.cost_low)} to {number(proposal.cost_high)} in nine of ten runs) "
@@ -458,6 +479,8 @@ def _reasons(
         reasons.append(
             f"{int((~runs.is_completed).sum())} of {len(job_runs)} runs failed; what is like them counts less."
         )
+    if problem.lacking_gb:
+        reasons.append(f"{number(problem.lacking_gb)} GB in all were too little: what has more comes first.")
     if proposal is not None and not proposal.is_worthwhile:
         reasons.append(
             f"After {len(job_runs)} runs (at least {LEAST_RUNS}) another one is expected to save next to nothing."
@@ -466,11 +489,18 @@ def _reasons(
 
 
 def add_run(
-    path: Path, job: str, machine_type: str, nodes: int, runtime_s: float, status: Status, renamed: Mapping[str, str]
+    path: Path,
+    job: str,
+    machine_type: str,
+    nodes: int,
+    runtime_s: float | None,
+    status: Status,
+    renamed: Mapping[str, str],
 ) -> None:
     """Add the result of a run to a CSV of runs, which is made where there is none; whole or not at all.
 
-    renamed: ours to theirs. Raises BadInput if the file lacks a column, or is no text."""
+    runtime_s: None of a failed run where nobody knows it. renamed: ours to theirs. Raises BadInput if the file lacks a
+    column, or is no text."""
     header, text = list(COLUMNS), ""
     if path.exists() and path.stat().st_size:
         try:
@@ -482,8 +512,9 @@ def add_run(
     if missing := [name for name in ("job", "machine_type", "nodes", "runtime_s", "completed") if name not in theirs]:
         fix = f"start a new file with the columns {', '.join(COLUMNS)}, or add the row by hand"
         raise BadInput(path, f"no column {', '.join(missing)}", "the columns of a table of runs", fix)
-    took = runtime_s / factor_of_column(str(path), theirs["runtime_s"], RUNS["runtime_s"])
-    row = {"job": job, "machine_type": machine_type, "nodes": nodes, "runtime_s": f"{took:g}", "completed": status}
+    factor = factor_of_column(str(path), theirs["runtime_s"], RUNS["runtime_s"])
+    took = "" if runtime_s is None else f"{runtime_s / factor:g}"
+    row = {"job": job, "machine_type": machine_type, "nodes": nodes, "runtime_s": took, "completed": status}
     with whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         file.write(text if text.endswith("\n") or not text else f"{text}\n")
         writer = csv.DictWriter(file, header, restval="", lineterminator="\n")

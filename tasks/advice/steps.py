@@ -153,10 +153,10 @@ def add_to_history(
     job: str | None,
     machines: str | None,
     params: SearchParams,
-    run: tuple[str, int, float, Status],
+    run: tuple[str, int, float | None, Status],
     renamed: dict[str, str],
 ) -> None:
-    """Add a run to the history: machine type, nodes, runtime in seconds, and how it ended.
+    """Add a run to the history: machine type, nodes, runtime in seconds (None: not known), and how it ended.
 
     Raises BadSetting for a machine type that is not described, or a job that has to be named, and as add_run."""
     kinds = read_machines(machines or str(ROOT / params.machines), renamed).types

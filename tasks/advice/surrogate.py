@@ -51,7 +51,8 @@ LEARNED = SurrogateParams(  # what `learned` makes of the twelve scout workloads
 
 @dataclass(frozen=True)
 class TrialRuns:
-    """Runs of a job so far. candidate: (k,) places; log_cost: (k,), of a failed run what it had cost when it ended."""
+    """Runs of a job so far. candidate: (k,) places; log_cost: (k,), of a failed run what it had cost when it ended,
+    minus infinity where nobody knows."""
 
     candidate: NDArray[np.int64]
     log_cost: Floats
@@ -125,7 +126,12 @@ def posterior(prior: Prior, runs: TrialRuns, noise: float) -> Posterior:
     """Belief about all candidates after runs; noise: variance of log cost from run to run.
 
     A failed run says that completing would have cost at least as much as it had when it ended: its likelihood, a
-    normal tail, is matched in mean and variance by one observation (expectation propagation, one pass)."""
+    normal tail, is matched in mean and variance by one observation (expectation propagation, one pass). One of which
+    nobody knows the cost says nothing of it; while there are no others the level is taken for 0."""
+    is_known = np.isfinite(runs.log_cost)
+    if not is_known.any():
+        return Posterior(prior.mean, np.maximum(np.diag(prior.covariance), LEAST_VARIANCE), prior.covariance)
+    runs = TrialRuns(runs.candidate[is_known], runs.log_cost[is_known], runs.is_completed[is_known])
     ok = runs.is_completed
     covariance = prior.covariance + LEVEL
     if not ok.any():

@@ -28,18 +28,25 @@ from tasks.params import ReadLimits
 from tasks.quantities import FACTORS, Dimension, unit_in_name
 
 logger = logging.getLogger(__name__)
+LACKED_MEMORY = re.compile(  # words of a status or a reason; 137: killed, as a container is that lacks memory
+    r"\boom|out[\W_]*of[\W_]*memory|(?:heap|metaspace|memory)[\W_]*(?:space|limit|error|exceed|exhaust)"
+    r"|(?:exceed|beyond|insufficient|not enough)[\w\W]{0,20}memory|(?:exit|code|status)\W*137\b",
+    re.IGNORECASE,
+)
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
 
 
 @dataclass(frozen=True)
 class Field:
     """A column: its type, other names that it is known by, whether a table may be without it, and the unit of its
-    numbers (s, B or GB), in which those with another unit are read as well: `Duration (min)`, a cell `2.5 h`."""
+    numbers (s, B or GB), in which those with another unit are read as well: `Duration (min)`, a cell `2.5 h`.
+    has_gaps: whether cells may be empty although the column is needed."""
 
     kind: type
     known_as: tuple[str, ...] = ()
     is_needed: bool = True
     unit: str = ""
+    has_gaps: bool = False
 
     @property
     def dimension(self) -> Dimension | None:
@@ -48,11 +55,17 @@ class Field:
 
 
 RUNS = {
-    "job": Field(str, ("workload", "job_name", "application")),
+    "job": Field(str, ("workload", "job_name", "application", "application_name", "app_name", "model")),
     "machine_type": Field(str, ("vm_type", "instance_type", "machine", "instance")),
-    "nodes": Field(int, ("node_count", "n_nodes", "num_nodes", "scale_out", "instance_count", "workers")),
-    "runtime_s": Field(float, ("elapsed_time_s", "runtime", "duration", "elapsed"), unit="s"),
-    "completed": Field(bool, ("status", "state", "outcome"), is_needed=False),
+    "nodes": Field(
+        int,
+        ("node_count", "n_nodes", "num_nodes", "scale_out", "instance_count", "workers", "core_nodes", "cluster_size"),
+    ),
+    "runtime_s": Field(
+        float, ("elapsed_time", "runtime", "duration", "elapsed", "execution_time"), unit="s", has_gaps=True
+    ),
+    "completed": Field(bool, ("status", "state", "outcome", "cluster_status"), is_needed=False),
+    "failure": Field(object, ("failure_reason", "error", "error_message", "reason", "state_reason"), is_needed=False),
     "application": Field(str, (), is_needed=False),
     "framework": Field(str, (), is_needed=False),
     "input_bytes": Field(float, ("input_size_bytes", "input_size", "input_gb", "input_mb"), is_needed=False, unit="B"),
@@ -72,7 +85,22 @@ MACHINES = {
     "vcpu": Field(float, ("vcpus", "cores")),
     "memory_gb": Field(float, ("memory", "ram"), unit="GB"),
     "price_per_h": Field(
-        float, ("price", "price_usd_per_h", "price_per_hour", "price_usd_hour", "hourly_price", "price_h")
+        float,
+        (
+            "price",
+            "price_usd_per_h",
+            "price_per_hour",
+            "price_usd_hour",
+            "hourly_price",
+            "price_h",
+            "hourly_price_usd",
+            "price_per_hour_usd",
+            "usd_per_hour",
+            "usd_per_h",
+            "cost_per_hour",
+            "hourly_cost",
+            "on_demand_price",
+        ),
     ),
     "priced_on": Field(str, is_needed=False),
 }
@@ -174,7 +202,7 @@ def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs:
         bad, expected = ~np.isfinite(values), "a number"
         if field.kind is int:
             bad, expected = bad | (values < 1) | (values % 1 != 0), "a whole number from 1"
-    if not field.is_needed and field.kind is not bool:
+    if (field.has_gaps or not field.is_needed) and field.kind is not bool:
         bad = bad & ~is_empty
     if bad.any():
         at = int(np.flatnonzero(bad.to_numpy())[0])
@@ -185,23 +213,34 @@ def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs:
 
 def _is_completed(text: str) -> bool | None:
     """Whether a run completed, from a claim or a status in anybody's words; None for one that has not ended."""
-    flag = flag_of(text)
+    flag = False if LACKED_MEMORY.search(text) else flag_of(text)
     return ENDED.get(status_of(text, {}) or "") if flag is None else flag
 
 
 def read_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
-    """Runs: job, machine_type, nodes, runtime_s (> 0), completed (True where the table does not say), application,
-    family, and input_bytes where known.
+    """Runs: job, machine_type, nodes, runtime_s (> 0; NaN for one that failed and does not say it), completed (True
+    where the table does not say), lacked_memory (from words of status and failure), application, family, and
+    input_bytes where known.
 
     application: as the table says, else the part of the job's name before the first underscore; family: with the
     framework, jobs of one family differ in their input. Raises BadInput."""
     runs = read_columns(path, RUNS, renamed)
-    if "completed" not in runs:
+    words = runs.get("failure", pd.Series("", index=runs.index))
+    if "completed" in runs:
+        words = (
+            words
+            + " "
+            + read_columns(path, {"completed": Field(object, RUNS["completed"].known_as)}, renamed)["completed"]
+        )
+    else:
         runs["completed"] = True
     runs["completed"] = runs["completed"].astype(bool)
-    if (bad := ~(runs["runtime_s"] > 0)).any():
+    runs["lacked_memory"] = ~runs["completed"] & words.str.contains(LACKED_MEMORY)
+    runs["runtime_s"] = runs["runtime_s"].where(runs["completed"] | (runs["runtime_s"] != 0))
+    if (bad := ~(runs["runtime_s"] > 0) & (runs["completed"] | runs["runtime_s"].notna())).any():
         row = runs[bad].iloc[0]
-        problem = f"a run of {quoted(row['job'])} took {row['runtime_s']:g} s"
+        took = "says no runtime" if np.isnan(row["runtime_s"]) else f"took {row['runtime_s']:g} s"
+        problem = f"a run of {quoted(row['job'])} {took}"
         raise BadInput(path, problem, "runtimes above 0", "leave out runs that never started")
     for name in ("application", "framework"):  # a row that was added by hand may leave them out
         if name in runs:
@@ -214,7 +253,7 @@ def read_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
         runs["application"] + " " + runs["framework"] if "framework" in runs else runs["application"]
     ).str.strip()
     runs["nodes"] = runs["nodes"].astype("int64")
-    return runs.drop(columns="framework", errors="ignore")
+    return runs.drop(columns=["framework", "failure"], errors="ignore")
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,8 @@ DATABRICKS: dict[str, Status] = {  # result states, and codes of what ended a ru
     ),
     "BLOCKED": "pending",
 }  # fmt: skip
-CLUSTERS: dict[str, Status] = {  # YARN, AWS Batch, Azure, Tekton
+CLUSTERS: dict[str, Status] = {  # YARN, AWS Batch, EMR, Azure, Tekton
+    "TERMINATED_WITH_ERRORS": "failed",
     **dict.fromkeys(("NEW", "NEW_SAVING", "ACCEPTED", "RUNNABLE", "STARTING", "notStarted"), "pending"),
     "partiallySucceeded": "completed",
     **dict.fromkeys(("PipelineRunTimeout", "TaskRunTimeout"), "timeout"),

@@ -17,6 +17,7 @@ from tasks.advice.search import (
     by_improvement,
     candidates_of,
     job_of,
+    lacking_gb,
     next_run,
     propose,
     runs_on,
@@ -243,14 +244,56 @@ def test_a_machine_type_that_nobody_describes_and_a_single_candidate_are_refused
         candidates_of({"a": MACHINES["a"]}, history(), SearchParams(nodes=(2,)))
 
 
+@pytest.mark.parametrize("runtime_s", [600.0, float("nan")])
+def test_after_a_run_that_lacked_memory_comes_one_with_more_in_all_where_there_is_one(runtime_s: float) -> None:
+    clusters = candidates_of(MACHINES, history(), PARAMS)
+    for at in range(len(clusters)):
+        kind, n, total_gb = clusters.machine_type[at], int(clusters.nodes[at]), clusters.total_memory_gb[at]
+        rows = history((kind, n, runtime_s, False)).assign(lacked_memory=True)
+        for need in (None, stated_need(0)):
+            found = next_run(rows, "sort_1", MACHINES, PARAMS, need=need)
+            assert found.machine_type is not None
+            assert found.nodes is not None
+            more_gb = found.nodes * MACHINES[found.machine_type].memory_gb - total_gb
+            assert more_gb > 0 or total_gb == clusters.total_memory_gb.max()
+            assert f"{total_gb:g} GB in all were too little: what has more comes first." in found.reasons
+
+
+def test_memory_that_was_enough_for_another_run_was_not_what_a_failed_one_lacked() -> None:
+    clusters = candidates_of(MACHINES, history(), PARAMS)
+    rows = history(("a", 4, 600, False), ("b", 4, 600, False), ("b", 2, 600, True))
+    assert lacking_gb(clusters, rows.assign(lacked_memory=~rows["completed"])) == 16
+    assert lacking_gb(clusters, rows.assign(lacked_memory=False)) == 0
+
+
+def test_a_failed_run_of_which_nobody_knows_the_time_counts_against_what_is_like_it() -> None:
+    nan = float("nan")
+    alone = next_run(history(("a", 2, nan, False)), "sort_1", MACHINES, PARAMS)
+    assert alone.answer == f"Run it next on {alone.configuration}."
+    assert alone.configuration != "2 × a"
+    assert np.isnan(alone.tried[0].cost)
+    done = history(("b", 2, 600, True))
+    before = next_run(done, "sort_1", MACHINES, PARAMS).proposal
+    after = next_run(pd.concat([done, history(("a", 2, nan, False))]), "sort_1", MACHINES, PARAMS).proposal
+    assert before is not None
+    assert after is not None
+    clusters = candidates_of(MACHINES, history(), PARAMS)
+    problem, told = Problem(clusters), runs_on(clusters, pd.concat([done, history(("a", 2, nan, False))]))
+    chances = [problem.chance_completed(runs) for runs in (runs_on(clusters, done), told)]
+    assert chances[1][clusters.places["a", 2]] < chances[0][clusters.places["a", 2]]
+    assert np.isfinite(after.cost)
+
+
 def test_results_are_added_to_a_new_file_and_to_one_with_other_names(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     add_run(path, "sort", "a", 4, 61.5, "completed", {})
     add_run(path, "sort", "b", 2, 30, "killed", {})
-    found = read_runs(str(path), {})
-    assert found[["machine_type", "nodes", "runtime_s", "completed"]].to_numpy().tolist() == [
-        ["a", 4, 61.5, True],
-        ["b", 2, 30.0, False],
+    add_run(path, "sort", "a", 2, None, "out-of-memory", {})
+    found = read_runs(str(path), {}).fillna({"runtime_s": 0})
+    assert found[["machine_type", "nodes", "runtime_s", "completed", "lacked_memory"]].to_numpy().tolist() == [
+        ["a", 4, 61.5, True, False],
+        ["b", 2, 30.0, False, False],
+        ["a", 2, 0, False, True],
     ]
     scout = tmp_path / "scout.csv"
     scout.write_text("workload,node_count,vm_type,completed,elapsed_time_s,framework\nsort,4,a,True,100,spark")

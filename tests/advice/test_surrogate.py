@@ -83,6 +83,14 @@ def test_a_failed_run_that_ended_early_says_nothing_of_the_cost(clusters: Config
     assert with_failed.mean == pytest.approx(done.mean)
 
 
+def test_a_failed_run_of_unknown_cost_says_nothing_of_the_cost(clusters: Configurations) -> None:
+    done = posterior(prior_of(clusters), ran([0, 5], [0.0, 0.4]), NOISE)
+    with_failed = posterior(prior_of(clusters), ran([0, 5, 9], [0.0, 0.4, -np.inf], [True, True, False]), NOISE)
+    assert with_failed.mean.tolist() == done.mean.tolist()
+    alone = posterior(prior_of(clusters), ran([9], [-np.inf], [False]), NOISE)
+    assert alone.mean.tolist() == prior_of(clusters).mean.tolist()
+
+
 def test_failed_runs_alone_leave_a_belief(clusters: Configurations) -> None:
     belief = posterior(prior_of(clusters), ran([3], [1.0], [False]), NOISE)
     assert np.isfinite(belief.mean).all()

@@ -118,6 +118,8 @@ def test_runs_without_a_status_have_completed(tmp_path: Path) -> None:
         ("sort,a,0,10,completed", "line 2: nodes is '0'; expected a whole number from 1"),
         ("sort,a,1.5,10,completed", "line 2: nodes is '1.5'"),
         ("sort,a,2,soon,completed", "line 2: runtime_s is 'soon'; expected a number"),
+        ("sort,a,2,,completed", "a run of 'sort' says no runtime; expected runtimes above 0"),
+        ("sort,a,2,-1,failed", "a run of 'sort' took -1 s"),
         ("sort,a,2,-1,completed", "a run of 'sort' took -1 s; expected runtimes above 0"),
         ("sort,a,2,10,perhaps", "line 2: completed is 'perhaps'; expected completed, failed or killed"),
         ("sort,a,2,10,running", "line 2: completed is 'running'"),
@@ -127,6 +129,36 @@ def test_runs_without_a_status_have_completed(tmp_path: Path) -> None:
 def test_a_wrong_value_is_told_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
     with pytest.raises(BadInput, match=problem.replace("(", r"\(")):
         read_runs(written(tmp_path, f"{RUNS}{row}\n"), {})
+
+
+MEMORY = (  # as clusters and their tools say it
+    "OOMKilled", "OUT_OF_MEMORY", "oom", "java.lang.OutOfMemoryError: Java heap space", "exit code 137",
+    "Container killed by YARN for exceeding memory limits", "Insufficient memory", "MemoryError",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", MEMORY)
+def test_a_run_that_failed_needs_no_runtime_and_words_tell_that_it_lacked_memory(tmp_path: Path, words: str) -> None:
+    with_status = f"{RUNS}sort,a,2,,{words}\nsort,a,2,,failed\nsort,a,2,9,done\n"
+    with_reason = f"{RUNS[:-1]},error\nsort,a,2,0,failed,{words}\nsort,a,2,0,failed,\nsort,a,2,9,done,\n"
+    for text in (with_status, with_reason):
+        runs = read_runs(written(tmp_path, text), {})
+        assert runs["completed"].tolist() == [False, False, True]
+        assert runs["lacked_memory"].tolist() == [True, False, False]
+        assert runs["runtime_s"].isna().tolist() == [True, True, False]
+
+
+def test_what_emr_exports_is_read_by_itself(tmp_path: Path) -> None:
+    header = "Application Name,Instance Type,Core nodes,Elapsed time (min),Cluster status,State reason\n"
+    rows = "als,m5.xlarge,4,,TERMINATED_WITH_ERRORS,exceeding memory limits\nals,m5.xlarge,8,2,COMPLETED,\n"
+    runs = read_runs(written(tmp_path, header + rows), {})
+    assert runs[["job", "machine_type", "nodes", "completed", "lacked_memory"]].to_numpy().tolist() == [
+        ["als", "m5.xlarge", 4, False, True],
+        ["als", "m5.xlarge", 8, True, False],
+    ]
+    assert runs["runtime_s"].tolist()[1] == 120
+    machines = "Instance Type,vCPUs,Memory (GiB),Hourly price (USD)\nm5.xlarge,4,16,0.24\n"
+    assert read_machines(written(tmp_path, machines), {}).types["m5.xlarge"].price_per_h == 0.24
 
 
 def test_a_missing_column_is_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ level_i: what the node has shown that it can do: from the highest median of five
 half, or the median of all where that is higher, to the median of the executions near it, over and over. So it is the
 upper one of two levels, whether 5 or 95 % of the executions lie at the lower one. What a node reached in its later half
 alone, for less than half of its executions, is an improvement, unless others of its kind say that such nodes do it; so
-is one that it had not shown until then, as long as it did what its peers do, within 10 %.
+is one that the median of five in a row had not shown until then, as long as it did what its peers do, within 10 %.
 sigma_i: the robust deviation of these executions around it, at least sigma, the median one of all nodes.
 peers_i: the median level of the other nodes of its machine type, where there are two or more; it sees what the node's
 own executions cannot show. Nodes of other types are no measure of its level. Nodes of which nobody says the type have
@@ -118,7 +118,10 @@ def slow_executions(scores: Floats, nodes: Ints, machine_types: tuple[str, ...])
         levels = np.where(is_peer, np.fmax(levels, others), levels)
     peers, usual = np.where(is_stated, others, np.nan), np.nanmin(sigma)
     own = levels - np.maximum(DEVIATIONS * sigma, OWN_LOSS)
-    was_shown = pd.Series(scores >= (levels - NEAR * sigma)[nodes]).groupby(nodes).cummax().to_numpy()
+    ends, medians = _runs(scores, nodes)
+    is_shown = np.zeros(len(scores), dtype=bool)
+    is_shown[ends] = medians >= (levels - NEAR * sigma)[nodes[ends]]
+    was_shown = pd.Series(is_shown).groupby(nodes).cummax().to_numpy()
     own = np.where(was_shown, own[nodes], np.fmin(own, np.nan_to_num(peers, nan=np.inf) - OWN_LOSS)[nodes])
     bars = np.fmax(own, (peers - np.maximum(DEVIATIONS * usual, PEER_LOSS))[nodes])
     return scores - np.fmax(levels, peers)[nodes], scores < bars
@@ -200,13 +203,20 @@ def _settled(levels: Floats, scores: Floats, nodes: Ints) -> tuple[Floats, Float
 def _best_runs(scores: Floats, nodes: Ints, n_nodes: int) -> Floats:
     """The highest median of RUN executions in a row of each node: (n_nodes,), NaN for one with fewer."""
     best = np.full(n_nodes, np.nan)
-    if len(scores) >= RUN:
-        order = np.argsort(nodes, kind="stable")
-        runs = np.sort(np.lib.stride_tricks.sliding_window_view(scores[order], RUN), axis=1)[:, RUN // 2]
-        of = nodes[order]
-        is_same_node = of[RUN - 1 :] == of[: len(runs)]
-        np.fmax.at(best, of[: len(runs)][is_same_node], runs[is_same_node])
+    ends, medians = _runs(scores, nodes)
+    np.fmax.at(best, nodes[ends], medians)
     return best
+
+
+def _runs(scores: Floats, nodes: Ints) -> tuple[Ints, Floats]:
+    """All RUN executions in a row of a node: where the last of them stands, and their median."""
+    if len(scores) < RUN:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    order = np.argsort(nodes, kind="stable")
+    medians = np.sort(np.lib.stride_tricks.sliding_window_view(scores[order], RUN), axis=1)[:, RUN // 2]
+    of = nodes[order]
+    is_same_node = of[RUN - 1 :] == of[: len(medians)]
+    return order[RUN - 1 :][is_same_node], medians[is_same_node]
 
 
 def _medians(values: Floats, groups: Ints, n_groups: int) -> Floats:

@@ -41,7 +41,7 @@ _ALL = (
     Reader("perona-sqlite", 2, "databases of Perona's operator", perona.ENDINGS, perona.sniff, perona.read, True),
     Reader("recorded", 1, "whorl's own recordings, executions-NNNN", (".parquet",), recorded.sniff, recorded.read),
     Reader("azure-vm-noise", 2, "tables of Azure's VM noise study", (".parquet", ".csv"), azure.sniff, azure.read),
-    Reader("long", 5, LONG, long_table.ENDINGS, long_table.sniff, long_table.read),
+    Reader("long", 6, LONG, long_table.ENDINGS, long_table.sniff, long_table.read),
     Reader("logs", 6, "raw logs of sysbench, fio, ioping, qperf and iperf3", logs.ENDINGS, logs.sniff, logs.read),
     Reader("sparecores", 2, SPARECORES, (), sparecores.sniff, sparecores.read),
 )

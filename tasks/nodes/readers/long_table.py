@@ -1,7 +1,8 @@
 """Tables of results, CSV, Parquet or JSON. Long ones, one row a metric: node, machine_type, benchmark, started_at,
 metric, value, unit. Wide ones: a column a metric, or a benchmark where no column names one; cells may carry their unit.
 
-Needed: node (or --label-from), benchmark, metric, value, and started_at or execution_id. Rows of one execution_id are
+Needed: node (or --label-from), benchmark, value, and started_at or execution_id; without metric each benchmark has one.
+Values may carry their unit where no column names it. Rows of one execution_id are
 one execution; without it those of the same node, benchmark and started_at are. All other columns of nodes.executions
 may be there (template, is_stressed, dose, duration_s, aspect, campaign, …); unknown ones are ignored and logged. A
 value that is empty is a metric that the tool did not give. A dose (not 0, none or no) or its level without is_stressed
@@ -78,7 +79,7 @@ ALIASES = {
     "machine_type": ("instancetype", "vmtype", "type", "sku", "flavor", "maschinentyp"),
 }  # fmt: skip
 VALUE_AT_END = re.compile(r"(?<=[._ ])value$")
-NUMBER_AND_UNIT = re.compile(r"^([-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*(\S.*)$")
+NUMBER_AND_UNIT = re.compile(r"^([-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*((?:1/)?(?:[^\W\d_]|[%/]).*)?$")
 NAME_SEPARATORS = re.compile(r"[\s_.()\[\]-]+")
 SLASH = re.compile(r"\s*/\s*")
 PER_TIME = re.compile(r"(?:(?<![^\W_])(?i:per)[\W_]+|(?<=[a-z0-9])Per(?=[A-Z])|/)([^\W_]+)\W*$")  # runs_per_h, runsPerH
@@ -123,8 +124,10 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     """A wide table, a column a metric, as a long one, a row a metric, and what was understood; a long one as it is.
 
     Without a benchmark each column is one, with a single metric."""
-    if {"metric", "value"} & {*table.names, *renamed} or len(set(table.names)) < len(table.names):
+    if len(set(table.names)) < len(table.names):
         return table, []
+    if {"metric", "value"} & {*table.names, *renamed}:
+        return _with_units(table, renamed)
     columns, taken = table.by_name(), {*KNOWN, *renamed.values()}
     stems = {name: VALUE_AT_END.sub("", name) for name in columns if f"{VALUE_AT_END.sub('', name)}unit" in columns}
     units = {name: f"{stem}unit" for name, stem in stems.items()}  # rate.value, rate.unit
@@ -154,6 +157,40 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     return replace(table, **named, places=table.places[rows], raw=lambda row: table.raw(row // n_metrics)), lines
 
 
+def _with_units(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, list[str]]:
+    """A long table with the units that stand in its values, or where it has no metric at the end of its benchmarks.
+
+    Without a metric each benchmark has one."""
+    columns, names = (
+        table.by_name(),
+        {ours: renamed.get(ours, ours) for ours in ("benchmark", "metric", "value", "unit")},
+    )
+    if names["value"] not in columns or names["unit"] in columns:
+        return table, []
+    has_metric = names["metric"] in columns
+    if not has_metric and names["benchmark"] not in columns:
+        return table, []
+    cells, added = columns[names["value"]], dict[str, pa.ChunkedArray]()
+    units = np.full(len(table.places), "", dtype=object)
+    if is_text(cells.type):
+        written = pd.Series(trimmed(cells).to_pylist(), dtype=object)
+        parts = written.astype("str").str.extract(NUMBER_AND_UNIT).astype(object)
+        units = parts[1].fillna("").to_numpy(dtype=object)
+        cells = pa.chunked_array([pa.array(parts[0].where(parts[0].notna(), written), pa.string(), from_pandas=True)])
+    if not has_metric:
+        tests = texts(columns[names["benchmark"]]).values  # noqa: PD011
+        units = np.where(units == "", [unit_at_end(str(test)) for test in tests], units)
+        added["metric"] = pa.chunked_array([pa.array([RESULT] * len(tests))])
+    if has_metric and (units == "").all():
+        return table, []
+    added |= {"unit": pa.chunked_array([pa.array(units, pa.string())]), names["value"]: cells}
+    columns = {name: column for name, column in columns.items() if name not in added} | added
+    named: Any = {"names": list(columns), "columns": list(columns.values())}
+    return replace(table, **named), [] if has_metric else [
+        f"read `{names['value']}` as the one metric of each benchmark"
+    ]
+
+
 def _measured(name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
     """Values and units of a column, (n_rows,) each; None if it holds no numbers.
 
@@ -166,7 +203,7 @@ def _measured(name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.float64], 
     written = pd.Series(trimmed(column).to_pylist(), dtype=object)
     parts = written.astype("str").str.extract(NUMBER_AND_UNIT).astype(object)
     cells = to_numbers(pa.array(parts[0], pa.string(), from_pandas=True))
-    is_whole = parts[0].notna() == written.notna()
+    is_whole = parts[1].notna() == written.notna()
     is_known = parts[1].dropna().map(lambda unit: conversion_of(unit).is_known)
     if cells.is_bad.any() or not is_whole.all() or not is_known.all():
         return None

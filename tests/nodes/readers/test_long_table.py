@@ -341,3 +341,34 @@ def test_without_a_benchmark_each_column_is_one(found_in):
 def test_what_was_understood_is_said(tmp_path, text, line):
     (tmp_path / "results.csv").write_text(text)
     assert line in begin_executions(str(tmp_path / "results.csv"), Intake("s", "", ReadParams()))
+
+
+def test_a_long_table_without_metrics_has_one_a_benchmark_and_units_stand_in_values_or_names(found_in):
+    header, at = "NODE,Instance Type,Timestamp,Test,Result\n", "2026-09-03T08:00:00Z"
+    rows = [
+        ("CPU (events/sec)", "1184.2"),
+        ("Disk Read", "520.1 MiB/s"),
+        ("Disk Latency p99", "1.93 ms"),
+        ("Score", "7"),
+    ]
+    text = header + "".join(f"n1,m5.large,{at},{test},{result}\n" for test, result in rows)
+    found = found_in(text, "nodes.csv")
+    assert found.column("benchmark") == [test for test, _ in rows]
+    told = {test: found.told(f"n1/{test}/2026-09-03T08:00:00") for test, _ in rows}
+    assert told == {
+        "CPU (events/sec)": {"result": (1184.2, "events/sec")},
+        "Disk Read": {"result": (520.1, "MiB/s")},
+        "Disk Latency p99": {"result": (1.93, "ms")},
+        "Score": {"result": (7.0, "")},
+    }
+    assert found.reasons == []
+
+
+def test_values_of_a_long_table_may_carry_their_units(found_in):
+    rows = (("bw", "9.4 Gbit/s"), ("lat", "12us"), ("n", "3"), ("odd", "5 parrots/s"), ("no", "failed"), ("two", "1 2"))
+    lines = "".join(f"n,d,{metric},{value},2026-01-01\n" for metric, value in rows)
+    found = found_in(f"node,benchmark,metric,value,started_at\n{lines}", "nodes.csv")
+    (name,) = found.column("execution_id")
+    expected = {"bw": (9.4, "Gbit/s"), "lat": (12.0, "us"), "n": (3.0, ""), "odd": (5.0, "parrots/s")}
+    assert found.told(name) == expected
+    assert found.refused["place"].to_list() == [6, 7]

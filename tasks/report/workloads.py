@@ -86,7 +86,8 @@ WHERE source = $source GROUP BY workload, input
 ORDER BY workload NULLS LAST, input NULLS LAST
 """
 IDENTIFICATIONS = """
-SELECT identifications.*, runs.workload AS label, runs.input AS input, runs.machine, runs.started_at, runs.duration_s
+SELECT identifications.*, runs.workload AS label, runs.input AS input, runs.machine, runs.started_at, runs.duration_s,
+    runs.conditions.subject AS subject
 FROM workloads.identifications AS identifications LEFT JOIN workloads.runs AS runs USING (source, run_id)
 WHERE source = $source
 QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY identified_at DESC, model_id DESC) = 1
@@ -294,8 +295,9 @@ def identified_table(identified: pd.DataFrame) -> Table:
         row | {"called": called(row), "because": "; ".join(reasons_of(row)[:LISTED_REASONS])}
         for row in records(identified)
     ]
+    group = [("subject", "group")] if identified["subject"].notna().any() else []
     return table(
-        rows, ("run_id", "run"), ("called", "called"), ("confidence", "sure", share),
+        rows, ("run_id", "run"), *group, ("called", "called"), ("confidence", "sure", share),
         ("unknown_score", "unlike the known", ratio), ("label", "label"), ("input", "input"), ("because", "because"),
         ("proxy", "proxy"), ("identified_at", "when (UTC)", moment), name="identifications",
     )  # fmt: skip

@@ -110,10 +110,11 @@ def write_identifications(
 def read_identifications(warehouse: Warehouse, source: str, run_ids: Sequence[str] | None = None) -> pd.DataFrame:
     """What was last said of runs of a source, all or those named, by run, with label and machine of each.
 
-    Columns: those of workloads.identifications but source, and label, machine, started_at."""
+    Columns: those of workloads.identifications but source, and label, machine, started_at, subject."""
     return fetch(
         warehouse,
-        """SELECT found.* EXCLUDE (source), runs.workload AS label, runs.machine, runs.started_at
+        """SELECT found.* EXCLUDE (source), runs.workload AS label, runs.machine, runs.started_at,
+            runs.conditions.subject AS subject
         FROM workloads.identifications AS found LEFT JOIN workloads.runs AS runs USING (source, run_id)
         WHERE source = $source AND ($run_ids IS NULL OR list_contains($run_ids, run_id))
         QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY identified_at DESC, model_id DESC) = 1

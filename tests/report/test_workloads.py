@@ -52,6 +52,24 @@ def test_all_that_is_known_has_its_part(warehouse, fill_workloads, told):
     assert "No row is in quarantine." in words
 
 
+def test_of_a_group_that_was_watched_the_list_says_which(warehouse, fill_workloads):
+    fill_workloads(warehouse)
+
+    def listed():
+        [table] = [
+            one for part in result_of(warehouse).sections for one in part.tables if one.name == "identifications"
+        ]
+        return {column.key for column in table.columns}, {row["run_id"]: row["subject"] for row in table.rows}
+
+    assert "subject" not in listed()[0]
+    with writing(warehouse) as connection:
+        connection.execute(
+            "UPDATE workloads.runs SET conditions = {subject: 'kv.service'} WHERE run_id = 'round-2/005'"
+        )
+    keys, groups = listed()
+    assert "subject" in keys and groups["round-2/005"] == "kv.service"
+
+
 def test_runs_are_listed_by_workload_and_input_and_lead_to_their_pages(warehouse, fill_workloads, rows_of):
     listed = rows_of(result_of(fill_workloads(warehouse)), "Runs by workload and input")
     assert [(row["workload"], row["input"], row["n_runs"]) for row in listed] == [

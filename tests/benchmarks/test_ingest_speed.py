@@ -37,6 +37,7 @@ read = pandas.read_parquet if path.endswith(".parquet") else (
     lambda name: pandas.read_csv(name, comment=";", sep=r"\\s+", header=None))
 frame = read(path)
 with duckdb.connect(sys.argv[2] + ".duckdb") as connection:
+    connection.execute("SET enable_progress_bar = false")  # it would stand before the figures
     connection.execute("CREATE TABLE runs AS SELECT * FROM frame")
 usage = resource.getrusage(resource.RUSAGE_SELF)
 with open("/proc/self/status") as lines:

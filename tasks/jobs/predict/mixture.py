@@ -18,7 +18,8 @@ N_LEVELS = 100
 LEVELS = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
 THINNED = slice(2, None, 5)  # levels that the weights are chosen with: 20 of them
 CALIBRATION_RUNS = 1_000  # the last so many runs that a model did not learn from say how it is to be recalibrated
-UNMOVED_RUNS = 50  # as many runs stand for predictions that are right as they are
+UNMOVED_RUNS = 50  # as many runs stand for predictions that are right as they are, but that models are too sure:
+BEYOND_SHARE = 0.1  # so many of these lie beyond all quantiles, half of them on each side
 RECALIBRATED_TOGETHER = 100  # runs, in order of time
 EVEN_RUNS = 25  # as many runs stand for parts that count the same, and for a class that is like all others
 LEAST_UNIT = 1e-3  # of the worst part's error: the best may know a constant runtime exactly
@@ -211,7 +212,9 @@ def recalibration(quantiles: Floats, log_s: Floats) -> Recalibration:
     quantiles: (n, n_levels) of runs that the model had not learnt from, in order of time, log_s: (n,) what they took;
     the last CALIBRATION_RUNS count. Source: the distribution of the probability integral transform (Kuleshov et al.
     2018, section 3.2), spread evenly where several quantiles are the runtime (Czado et al. 2009, eq. 2), and mixed with
-    that of UNMOVED_RUNS right predictions. Where runs lie beyond all quantiles, those at the end move out to them."""
+    that of UNMOVED_RUNS. Where runs lie beyond all quantiles, those at the end move out to them."""
+    if not len(log_s):
+        return Recalibration()
     quantiles, log_s = quantiles[-CALIBRATION_RUNS:], log_s[-CALIBRATION_RUNS:]
     below, upto = ((quantiles < log_s[:, None] + apart).sum(axis=1) for apart in (-SAME, SAME))
     centre, reach = (below + upto) / 2, np.maximum(upto - below, 1) / 2
@@ -219,7 +222,8 @@ def recalibration(quantiles: Floats, log_s: Floats) -> Recalibration:
     share = np.clip((edges - (centre - reach)[:, None]) / (2 * reach)[:, None], 0.0, 1.0)
     share[:, -1] = 1.0
     n = len(log_s) + UNMOVED_RUNS
-    reached = (share.sum(axis=0) + UNMOVED_RUNS * edges / N_LEVELS) / n
+    unmoved = BEYOND_SHARE / 2 + (1 - BEYOND_SHARE) * edges / N_LEVELS
+    reached = (share.sum(axis=0) + UNMOVED_RUNS * unmoved) / n
     levels, moved = np.interp(LEVELS, reached, edges / N_LEVELS), np.zeros(N_LEVELS)
     for end, sign, over, upwards in (
         (1, 1, log_s - quantiles[:, -1], LEVELS),

@@ -11,6 +11,7 @@ are alike. At both ends the parts' quantiles are half averaged, not mixed, where
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from tasks.boosters import booster_from, matrix, train_boosters
 from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.predict.features import OWN
 from tasks.jobs.predict.mixture import (
+    CALIBRATION_RUNS,
     LEVELS,
     LOG_RANGE,
     N_CLASSES,
@@ -51,7 +53,7 @@ RELATIVE_GAIN = 0.02  # of CRPS, for trees to be relative: they can go beyond al
 ONE_ENOUGH_GAIN = 0.02  # of CRPS, for one run to be enough: where jobs hardly vary
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 ENDS = (0.0, 0.5)  # the shares of averaged quantiles at both ends that are tried
-EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
+EARLY_SHARES = (0.6, 0.4, 0.2)  # of the training runs: what an earlier model learns from, tried on those that follow
 BOOSTED_LEVELS = np.array([0.05, 0.15, 0.25, 0.4, 0.5, 0.6, 0.75, 0.85, 0.95])
 SETTINGS = {
     "num_leaves": 10,
@@ -305,16 +307,23 @@ def fit_predictor(
         chosen, unmoved = (is_relative, is_one_enough), Recalibration()
         return Predictor(boosted, even, *chosen, usual, typical, unmoved, grace, columns, least_s)
 
-    cut = int(EARLY_SHARE * len(runs))
-    late, later, later_known = np.arange(cut, len(runs)), features.iloc[cut:], known.rows(slice(cut, None))
+    cuts = [len(runs)]
+    for share in EARLY_SHARES:
+        if len(runs) - cuts[0] < CALIBRATION_RUNS:
+            cuts.insert(0, int(share * len(runs)))
+    cut, stretches = cuts[0], [slice(*ends) for ends in pairwise(cuts)]
+    late, later = np.arange(cut, len(runs)), features.iloc[cut:]
     if cut < 1 or len(late) < LEAST_TRIED:
         return fitted(slice(None), is_relative=False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
-    support, candidates = support_of(later_known, len(late)), []
+    support, candidates = support_of(known.rows(slice(cut, None)), len(late)), []
     for is_relative in (False, True):
-        earlier = fitted(slice(0, cut), is_relative=is_relative)
+        earlier = [(fitted(slice(0, rows.start), is_relative=is_relative), rows) for rows in stretches]
         for is_one_enough in (False, True):
-            predictions = replace(earlier, is_one_enough=is_one_enough).parts(later, later_known, names)
-            parts = [limited(part, later, grace) for part in predictions]
+            predictions = [
+                replace(model, is_one_enough=is_one_enough).parts(features.iloc[rows], known.rows(rows), names)
+                for model, rows in earlier
+            ]
+            parts = [limited(np.concatenate(part), later, grace) for part in zip(*predictions, strict=True)]
             weights = best_weights_by_support(parts, runtime_s[cut:], support)
             crps = empirical_of(mixture_by_support(parts, weights, support)).crps(runtime_s[cut:]).mean()
             least = (1 - RELATIVE_GAIN) ** is_relative * (1 - ONE_ENOUGH_GAIN) ** is_one_enough
@@ -341,12 +350,16 @@ def empirical_of(quantiles: Floats, least_s: float = 0.0) -> Empirical:
 
 
 def _seconds(quantiles: Floats, least_s: float) -> Floats:
-    values: Floats = np.exp(np.clip(quantiles, *LOG_RANGE))
-    scale = SCALES[np.frexp(values)[1] - FIRST_EXPONENT]
-    values = np.round(values * scale) / scale  # 20 s stays 20 s after its logarithm
+    values = to_digits(np.exp(np.clip(quantiles, *LOG_RANGE)))
     low = values[:, :LOW_LEVELS]
     low[low <= NEAR_LEAST * least_s] = 0.0
     return values
+
+
+def to_digits(times_s: Floats) -> Floats:
+    """Seconds with as many digits as predicted ones have: 20 s stays 20 s after its logarithm."""
+    scale = SCALES[np.clip(np.frexp(times_s)[1] - FIRST_EXPONENT, 0, len(SCALES) - 1)]
+    return np.asarray(np.round(times_s * scale) / scale)
 
 
 def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:

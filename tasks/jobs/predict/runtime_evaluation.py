@@ -25,7 +25,14 @@ from tasks.jobs.predict.peers import (
     histories,
     peers_of,
 )
-from tasks.jobs.predict.predictor import EarlierPredictions, Predictor, empirical_of, fit_boosted, fit_predictor
+from tasks.jobs.predict.predictor import (
+    EarlierPredictions,
+    Predictor,
+    empirical_of,
+    fit_boosted,
+    fit_predictor,
+    to_digits,
+)
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.scores import (
     Difference,
@@ -241,7 +248,7 @@ def _score(
     predicted: Empirical, prepared: PreparedLog, rows: NDArray[np.intp], earlier: EarlierRuns, params: EvaluateParams
 ) -> Scored:
     runs = prepared.runs.iloc[rows]
-    actual, keys = runs["runtime_s"].to_numpy(dtype=float), runs["group_key"].to_numpy()
+    actual, keys = to_digits(runs["runtime_s"].to_numpy(dtype=float)), runs["group_key"].to_numpy()
     pit = pit_values(predicted, actual, np.random.default_rng(params.seed))
     crps_s, is_unseen = predicted.crps(actual), earlier.n == 0
     parts = np.array_split(np.arange(len(rows)), TENTHS) if len(rows) >= LEAST_FOR_TENTHS else []

@@ -164,15 +164,17 @@ def test_a_part_that_knows_every_runtime_gets_the_weight(off):
 def test_levels_of_runs_at_a_known_place_are_worked_out_by_hand():
     quantiles = np.tile(np.arange(N_LEVELS, dtype=float), (UNMOVED_RUNS, 1))
     levels = recalibration(quantiles, np.full(UNMOVED_RUNS, 79.5)).levels  # all between the 80th and the 81st
-    # half of all is spread evenly, the other half lies within 0.795 … 0.805: 0.3975 of all below, 0.0975 above
-    np.testing.assert_allclose(levels[LEVELS < 0.39], 2 * LEVELS[LEVELS < 0.39])
-    np.testing.assert_allclose(levels[LEVELS > 0.91], 2 * LEVELS[LEVELS > 0.91] - 1)
+    # half of all lies within 0.795 … 0.805; of the other half 0.05 lie beyond either end, 0.9 are spread evenly
+    low, high = LEVELS[LEVELS < 0.38], LEVELS[LEVELS > 0.91]
+    np.testing.assert_allclose(levels[LEVELS < 0.38], np.maximum(2 * low - 0.05, 0) / 0.9)
+    np.testing.assert_allclose(levels[LEVELS > 0.91], np.minimum(2 * high - 1.05, 0.9) / 0.9)
     assert (abs(levels[(LEVELS > 0.41) & (LEVELS < 0.89)] - 0.8) <= 0.011).all()
 
 
 def test_a_runtime_that_many_quantiles_are_counts_evenly_over_them():
     quantiles = np.full((1_000, N_LEVELS), 3.0)
-    np.testing.assert_allclose(recalibration(quantiles, np.full(1_000, 3.0)).levels, LEVELS)
+    levels = recalibration(quantiles, np.full(1_000, 3.0)).levels
+    np.testing.assert_allclose(levels, (1_050 * LEVELS - 2.5) / 1_045)  # of the 50, 2.5 lie beyond either end
 
 
 def test_runs_at_the_lowest_quantile_lie_beyond_none_whatever_the_last_bits_are():
@@ -230,6 +232,16 @@ def test_intervals_that_are_too_narrow_or_too_wide_hold_ninety_percent_of_later_
     is_inside = (log_s[1000:] >= later[:, 5]) & (log_s[1000:] <= later[:, 94])
     assert is_inside.mean() == pytest.approx(0.9, abs=0.03)
     assert (np.diff(later, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("n", [20, 100, 1_000])
+def test_intervals_that_are_too_narrow_hold_as_many_as_they_say_however_few_runs_show_it(n):
+    """Of runs with a deviation of 1 a deviation of 0.8 is predicted: 200 logs of n runs each."""
+    rng, shares = np.random.default_rng(9), []
+    for _ in range(200):
+        made = recalibration(normal(np.zeros(n), np.full(n, 0.8)), rng.normal(size=n)).applied(normal([0.0], [0.8]))[0]
+        shares.append(norm.cdf(np.interp(0.95, LEVELS, made)) - norm.cdf(np.interp(0.05, LEVELS, made)))
+    assert 0.9 <= np.mean(shares) <= 0.94
 
 
 def test_recalibration_in_time_follows_a_log_that_turns_noisy_and_knows_only_what_has_ended():

@@ -257,16 +257,22 @@ def test_no_run_teaches_nothing():
         )
 
 
-def test_the_runs_that_tell_the_weights_are_the_latest_and_not_learnt_from():
-    rng = np.random.default_rng(7)
-    runs = log_of(np.exp(rng.normal(0, 1, 200)))
+@pytest.mark.parametrize(("n", "first"), [(200, 40), (2_000, 800), (2_500, 1_500)])
+def test_the_runs_that_tell_the_weights_are_at_least_1000_or_the_latest_four_fifths(n, first):
+    runs = log_of(np.exp(np.random.default_rng(7).normal(0, 1, n)))
+    _, tried = fit_predictor(features_of(runs, runs), histories(peers_of(runs, runs)), runs, **PARAMS)
+    assert tried.rows.tolist() == list(range(first, n))
+
+
+@pytest.mark.parametrize("changed", [40, 80, 120])
+def test_what_is_said_of_a_run_that_tells_the_weights_is_learnt_from_earlier_ones(changed):
+    runs = log_of(np.exp(np.random.default_rng(7).normal(0, 1, 200)))
     features, known = features_of(runs, runs), histories(peers_of(runs, runs))
-    _, tried = fit_predictor(features, known, runs, **PARAMS)
-    assert tried.rows.tolist() == list(range(120, 200))
-    later = runs.assign(runtime_s=runs["runtime_s"].where(np.arange(200) < 120, 1.0))
-    _, again = fit_predictor(features, known, later, **PARAMS)
+    later = runs.assign(runtime_s=runs["runtime_s"].where(np.arange(200) < changed, 1.0))
+    (_, tried), (_, again) = (fit_predictor(features, known, log, **PARAMS) for log in (runs, later))
     # the weights differ, and the trees and the histories that they mix do not
-    assert again.quantiles[0].min() == pytest.approx(tried.quantiles[0].min(), abs=0.5)
+    first = changed - 40
+    assert again.quantiles[first].min() == pytest.approx(tried.quantiles[first].min(), abs=0.5)
 
 
 @pytest.fixture(scope="module")

@@ -225,8 +225,10 @@ def watch(call: Invocation, source: str | None = None) -> Output:
     yield {"alarms": alarms}
     if not alarms:
         n_runs = int(fetch(call.warehouse, FINISHED_RUNS, {"source": source_name})["n"].iloc[0])
+        days = f"{call.settings.jobs.watch.look_back_days:g}"
         looked = (
-            f"of {counted(n_runs, 'finished run')} none is slower than predicted, no job has stopped, none has drifted"
+            f"of {counted(n_runs, 'finished run')} those of the log's last {days} days were looked at; beyond what was "
+            "told before, none is slower than its prediction allows, no job has stopped, none has drifted"
         )
         nothing = f"source {source_name} has no finished run with a runtime, so that none can be judged"
         call.note(f"no new alarm: {looked if n_runs else nothing}")

@@ -35,6 +35,12 @@ from tasks.warehouse.sources import code_version
 SOURCE = "evaluated"
 CHUNK_BYTES = 1 << 20
 REFERENCES = ("ceiling", "history_baseline")
+NOT_SCORED = {  # what is compared with the model where the log allows it, and why it may not
+    "user_request": "the log names no users",
+    "global": "no job has a median of more than 0 s",
+    "paper_ratio": "there are no shapes of ratios",
+    "paper_delta": "there are no shapes of differences",
+}
 TABLE_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 LEAST_ALARMS = 30  # that are expected in the test period, whatever its length: fewer say nothing of a rate
 LONGER, LEAST_RUNS = 3.0, 20  # test runs of jobs with so many earlier ones are made so many times as long
@@ -178,6 +184,10 @@ def runtime_figures(evaluation: RuntimeEvaluation) -> Figures:
         figures[f"predict.ks_group_n.{name}"] = scored.ks_group.n_groups
         figures |= {f"predict.coverage90_tenth.{name}.{at}": share for at, share in enumerate(scored.tenths, start=1)}
         _set(figures, f"unseen.crps.{name}", scored.unseen_crps, "every tested job had run before")
+    for name, reason in NOT_SCORED.items():
+        if name not in evaluation.scored:
+            for measure in ("predict.crps", "difference.crps", "difference.crps_low", "difference.crps_high"):
+                _set(figures, f"{measure}.{name}", None, reason)
     figures["unseen.n"] = evaluation.scored["model"].n_unseen
     for name, difference in evaluation.differences.items():
         _set(figures, f"difference.crps.{name}", difference.value, difference.reason)

@@ -407,7 +407,9 @@ def insights_table(insights: pd.DataFrame) -> Table:
 
 def lacking_columns(insights: pd.DataFrame) -> list[str]:
     """The columns of jobs.runs that would tell of the insights that this log cannot be asked about."""
-    return list(dict.fromkeys(insights.loc[insights["reason"] == NO_COLUMN, "insight"].map(NEEDED)))
+    columns, is_lacking = insights["insight"].map(NEEDED), insights["reason"] == NO_COLUMN
+    told = set(columns[~is_lacking])  # a log without the operators of one insight has those of another
+    return [column for column in dict.fromkeys(columns[is_lacking]) if column not in told]
 
 
 def _longest_runs(reasons: pd.DataFrame) -> list[dict[str, Any]]:

@@ -115,7 +115,7 @@ def predictor_rows(figures: Given) -> list[dict[str, Any]]:
     return [
         {"name": words, **{measure: figures.get(f"predict.{measure}.{key}") for measure in MEASURES}}
         for key, words in PREDICTORS.items()
-        if f"predict.crps.{key}" in figures
+        if figures.get(f"predict.crps.{key}") is not None
     ]
 
 

@@ -41,6 +41,14 @@ def test_jobs_that_mostly_take_no_time_are_predicted_without_shapes_of_ratios(lo
     assert found.figures["label.accuracy.ratio"] is None and found.figures["shapes.k.ratio"] == 0
     assert "the median of every job of its first part is 0 s" in found.figures["label.accuracy.ratio.reason"]
     assert found.figures["label.accuracy.delta"] is not None
+    not_there = {
+        "global": "no job has a median of more",
+        "paper_ratio": "no shapes of ratios",
+        "user_request": "no users",
+    }
+    for name, why in not_there.items():
+        assert found.figures[f"predict.crps.{name}"] is found.figures[f"difference.crps_low.{name}"] is None
+        assert why in found.figures[f"predict.crps.{name}.reason"]
     assert found.figures["predict.crps.model"] < runtime_s.mean()
 
 

@@ -107,12 +107,13 @@ def test_families_insights_and_shapes_stand_with_what_they_are_measured_against(
 
 
 def test_what_a_log_has_no_column_for_is_one_line_and_no_row(log, put, rows_of, told):
-    lacking = [insight("larger inputs vary more", reason=NO_COLUMN) | {"rank": 2}]
-    lacking += [lacking[0] | {"insight": name, "rank": rank} for rank, name in ((3, "window"), (4, "range"))]
-    put(log, insights=[insight("higher CPU load varies more") | {"insight": "load"}, *lacking])
+    """The log has operators, as one insight of them is told: another lacks only its own."""
+    names = ("inputs", "load_deviation", "range")
+    lacking = [insight(name, reason=NO_COLUMN) | {"insight": name, "rank": rank} for rank, name in enumerate(names, 2)]
+    put(log, insights=[insight("window operators vary more") | {"insight": "window"}, *lacking])
     result = result_of(log)
-    assert [row["words"] for row in rows_of(result, "The paper's insights here")] == ["higher CPU load varies more"]
-    assert "Not tested, for want of these columns of jobs.runs: input_bytes, operators." in told(result)
+    assert [row["words"] for row in rows_of(result, "The paper's insights here")] == ["window operators vary more"]
+    assert "Not tested, for want of these columns of jobs.runs: input_bytes, load_sd." in told(result)
 
 
 def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_claim(log, put, rows_of, told):

@@ -216,7 +216,8 @@ def propose(problem: Problem, runs: TrialRuns, rng: Generator) -> Proposal | Non
     spread = INTERVAL_Z * np.sqrt(belief.variance[at] + noise)
     cost = np.exp(belief.mean[at])
     reduction = (belief.covariance[at] ** 2).sum() / (belief.variance[at] + noise)
-    tried_enough = len(runs.candidate) >= LEAST_RUNS and best is not None
+    enough = min(LEAST_RUNS, len(problem.candidates) - 1)
+    tried_enough = len(runs.candidate) >= enough and best is not None
     return Proposal(
         candidate=at,
         cost=float(cost),
@@ -387,7 +388,7 @@ def next_run(
     of_job = int.from_bytes(sha256(job.encode()).digest()[:4], "big")  # the same in every process
     proposal = propose(problem, so_far, np.random.default_rng([params.seed, of_job]))
     tried = tuple(_tried(row, machines, max_runtime_s) for row in job_runs.to_dict("records"))
-    best = min((run for run in tried if run.is_valid), key=lambda run: run.cost, default=None)
+    best = _best(problem, so_far)
     is_finished = proposal is None or not proposal.is_worthwhile
     candidate = None if proposal is None else proposal.candidate
     return SearchProposal(
@@ -407,6 +408,17 @@ def next_run(
         need=need,
         priced_on=priced_on,
     )
+
+
+def _best(problem: Problem, runs: TrialRuns) -> TriedRun | None:
+    """The cheapest configuration so far that will do, with the mean of its runs."""
+    valid = problem.is_valid(runs.candidate, runs.log_cost, runs.is_completed)
+    if not valid.any():
+        return None
+    at = int(np.argmin(np.where(valid, runs.log_cost, np.inf)))
+    place, cost, candidates = int(runs.candidate[at]), float(np.exp(runs.log_cost[at])), problem.candidates
+    runtime_s = cost / candidates.rate_per_h[place] * SECONDS_PER_HOUR
+    return TriedRun(candidates.machine_type[place], int(candidates.nodes[place]), runtime_s, "completed", cost, True)
 
 
 def _tried(row: Mapping[Any, Any], machines: Mapping[str, MachineType], max_runtime_s: float | None) -> TriedRun:
@@ -482,9 +494,8 @@ def _reasons(
     if problem.lacking_gb:
         reasons.append(f"{number(problem.lacking_gb)} GB in all were too little: what has more comes first.")
     if proposal is not None and not proposal.is_worthwhile:
-        reasons.append(
-            f"After {len(job_runs)} runs (at least {LEAST_RUNS}) another one is expected to save next to nothing."
-        )
+        on = f"{len(job_runs)} runs on {len(runs.candidate)} configurations"
+        reasons.append(f"After {on} another one is expected to save next to nothing.")
     return reasons
 
 

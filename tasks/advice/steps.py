@@ -184,6 +184,8 @@ def search(
 
     runs = read_runs(history, renamed) if Path(history).exists() or "://" in history else NO_RUNS
     named = job_of(runs, job)
+    if len(runs) and (runs["nodes"] == 1).all() and params.nodes == SearchParams().nodes:
+        params = params.model_copy(update={"nodes": (1,)})  # what has never run on a cluster
     kinds = read_machines(machines or str(ROOT / params.machines), renamed)
     memory, dated = need_for(named, **need, renamed=renamed), kinds.priced_on
     proposal = next_run(runs, named, kinds.types, params, need=memory, max_runtime_s=max_runtime_s, priced_on=dated)

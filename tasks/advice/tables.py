@@ -55,11 +55,12 @@ class Field:
 
 
 RUNS = {
-    "job": Field(str, ("workload", "job_name", "application", "application_name", "app_name", "model")),
-    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "instance")),
+    "job": Field(str, ("workload", "job_name", "application", "application_name", "app_name", "model_name")),
+    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "instance", "warehouse_size", "warehouse")),
     "nodes": Field(
         int,
         ("node_count", "n_nodes", "num_nodes", "scale_out", "instance_count", "workers", "core_nodes", "cluster_size"),
+        is_needed=False,
     ),
     "runtime_s": Field(
         float, ("elapsed_time", "runtime", "duration", "elapsed", "execution_time"), unit="s", has_gaps=True
@@ -81,7 +82,9 @@ JOB_RUNS = {
     "spilled_bytes": Field(float, ("temp_bytes",), is_needed=False, unit="B"),
 }
 MACHINES = {
-    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "name", "instance")),
+    "machine_type": Field(
+        str, ("vm_type", "instance_type", "machine", "name", "instance", "warehouse_size", "warehouse")
+    ),
     "vcpu": Field(float, ("vcpus", "cores")),
     "memory_gb": Field(float, ("memory", "ram"), unit="GB"),
     "price_per_h": Field(
@@ -100,6 +103,7 @@ MACHINES = {
             "cost_per_hour",
             "hourly_cost",
             "on_demand_price",
+            "credits_per_hour",
         ),
     ),
     "priced_on": Field(str, is_needed=False),
@@ -217,14 +221,28 @@ def _is_completed(text: str) -> bool | None:
     return ENDED.get(status_of(text, {}) or "") if flag is None else flag
 
 
+def _runtimes_above_0(path: str, runs: pd.DataFrame) -> pd.Series:
+    """The runtimes of runs, NaN for one that failed and says 0 or none. Raises BadInput for one that is not above 0."""
+    runtime_s = runs["runtime_s"].where(runs["completed"] | (runs["runtime_s"] != 0))
+    if (bad := ~(runtime_s > 0) & (runs["completed"] | runtime_s.notna())).any():
+        row = runs[bad].iloc[0]
+        took = "says no runtime" if np.isnan(row["runtime_s"]) else f"took {row['runtime_s']:g} s"
+        problem = f"a run of {quoted(row['job'])} {took}"
+        raise BadInput(path, problem, "runtimes above 0", "leave out runs that never started")
+    return runtime_s
+
+
 def read_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
-    """Runs: job, machine_type, nodes, runtime_s (> 0; NaN for one that failed and does not say it), completed (True
-    where the table does not say), lacked_memory (from words of status and failure), application, family, and
-    input_bytes where known.
+    """Runs: job, machine_type, nodes (1 where the table has none), runtime_s (> 0; NaN for one that failed and does not
+    say it), completed (True where the table does not say), lacked_memory (from words of status and failure),
+    application, family, and input_bytes where known.
 
     application: as the table says, else the part of the job's name before the first underscore; family: with the
     framework, jobs of one family differ in their input. Raises BadInput."""
     runs = read_columns(path, RUNS, renamed)
+    if "nodes" not in runs:
+        logger.warning("%s: no column nodes: each run counts as one on a single machine", path)
+        runs["nodes"] = 1
     words = runs.get("failure", pd.Series("", index=runs.index))
     if "completed" in runs:
         words = (
@@ -236,12 +254,7 @@ def read_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
         runs["completed"] = True
     runs["completed"] = runs["completed"].astype(bool)
     runs["lacked_memory"] = ~runs["completed"] & words.str.contains(LACKED_MEMORY)
-    runs["runtime_s"] = runs["runtime_s"].where(runs["completed"] | (runs["runtime_s"] != 0))
-    if (bad := ~(runs["runtime_s"] > 0) & (runs["completed"] | runs["runtime_s"].notna())).any():
-        row = runs[bad].iloc[0]
-        took = "says no runtime" if np.isnan(row["runtime_s"]) else f"took {row['runtime_s']:g} s"
-        problem = f"a run of {quoted(row['job'])} {took}"
-        raise BadInput(path, problem, "runtimes above 0", "leave out runs that never started")
+    runs["runtime_s"] = _runtimes_above_0(path, runs)
     for name in ("application", "framework"):  # a row that was added by hand may leave them out
         if name in runs:
             runs[name] = runs.groupby("job")[name].transform("max")
@@ -315,7 +328,8 @@ def read_job_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     cpu_s, read_bytes, memory_bytes, spilled_bytes. Raises BadInput."""
     runs = read_columns(path, JOB_RUNS, renamed)
     completed = runs["completed"].astype(bool) if "completed" in runs else pd.Series(True, index=runs.index)
-    runs["status"] = completed.map({True: "completed", False: "failed"})
+    runs = runs.assign(completed=completed, status=completed.map({True: "completed", False: "failed"}))
+    runs["runtime_s"] = _runtimes_above_0(path, runs)
     return runs.drop(columns="completed", errors="ignore")
 
 

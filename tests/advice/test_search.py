@@ -284,6 +284,21 @@ def test_a_failed_run_of_which_nobody_knows_the_time_counts_against_what_is_like
     assert np.isfinite(after.cost)
 
 
+def test_of_few_configurations_all_but_one_are_enough_and_the_best_costs_what_its_runs_cost_on_average() -> None:
+    sizes = {f"x{n}": MachineType(f"x{n}", 8 * n, 16 * n, 3 * n) for n in (1, 2, 4, 8, 16)}
+    rows = [("x1", 1, 50.0, True), ("x1", 1, 70.0, True), ("x2", 1, 46.0, True), ("x4", 1, 40.0, True)]
+    found = next_run(
+        history(*rows, ("x8", 1, 33.0, True)),
+        "sort_1",
+        sizes,
+        PARAMS.model_copy(update={"nodes": (1,), "max_vcpu": 128}),
+    )
+    assert found.answer == "Stop: 1 × x1 is the one to use, at 0.05 a run."
+    assert found.best is not None
+    assert (found.best.cost, found.best.runtime_s) == (pytest.approx(0.05), pytest.approx(60))
+    assert found.reasons[-1] == "After 5 runs on 4 configurations another one is expected to save next to nothing."
+
+
 def test_results_are_added_to_a_new_file_and_to_one_with_other_names(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     add_run(path, "sort", "a", 4, 61.5, "completed", {})

@@ -161,6 +161,13 @@ def test_what_emr_exports_is_read_by_itself(tmp_path: Path) -> None:
     assert read_machines(written(tmp_path, machines), {}).types["m5.xlarge"].price_per_h == 0.24
 
 
+def test_runs_without_a_number_of_nodes_are_of_one_machine(tmp_path: Path, caplog) -> None:  # type: ignore[no-untyped-def]
+    text = "model_name,warehouse_size,execution_time,status\nfct_orders,X-Small,945.23,success\n"
+    runs = read_runs(written(tmp_path, text), {})
+    assert runs[["job", "machine_type", "nodes"]].to_numpy().tolist() == [["fct_orders", "X-Small", 1]]
+    assert "no column nodes: each run counts as one on a single machine" in caplog.text
+
+
 def test_a_missing_column_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no column runtime_s"):
         read_runs(written(tmp_path, "job,machine_type,nodes\nsort,a,2\n"), {})

@@ -25,6 +25,7 @@ PREDICTORS = {
     "history": "the job's own earlier runs",
     "user_request": "its user's runs with the same request",
     "lightgbm": "boosted quantiles",
+    "stacked": "these and the job's runs, by its number of runs",
     "global": "one shape for all jobs",
     "paper_ratio": "the paper's: most probable shape × median",
     "paper_delta": "the paper's: most probable shape + median",

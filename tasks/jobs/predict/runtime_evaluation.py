@@ -1,7 +1,7 @@
 """How well runtimes are predicted as distributions: the model beside what it must beat, each with the same care.
 
-That is the runs of the job, and of its user with the same request; boosted quantiles; one shape for all jobs; and
-the paper's shapes."""
+That is the runs of the job, and of its user with the same request; boosted quantiles; these and the job's runs
+stacked; one shape for all jobs; and the paper's shapes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from tasks.jobs.distribution import Empirical, Floats, even_steps
 from tasks.jobs.normalisation import normalise, quantiles
 from tasks.jobs.params import EvaluateParams, Kind
-from tasks.jobs.predict.mixture import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
+from tasks.jobs.predict.mixture import (
+    LEVELS,
+    best_weights_by_support,
+    limited,
+    median_of,
+    mixture_by_support,
+    order_quantiles,
+    recalibrated_in_time,
+    recalibration,
+)
 from tasks.jobs.predict.peers import (
     JOB,
     MOST_RUNS,
@@ -26,11 +35,14 @@ from tasks.jobs.predict.peers import (
     peers_of,
 )
 from tasks.jobs.predict.predictor import (
+    EARLY_SHARES,
+    LEAST_TRIED,
     EarlierPredictions,
     Predictor,
     empirical_of,
     fit_boosted,
     fit_predictor,
+    support_of,
     to_digits,
 )
 from tasks.jobs.predict.preparation import PreparedLog
@@ -134,11 +146,12 @@ class RuntimeEvaluation:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What all predictors of one evaluation share. known: of the test rows; tried: of the training; rows: as above."""
+    """What all predictors of one evaluation share. old, tried: of the training; known: of the test runs, `rows`."""
 
     prepared: PreparedLog
     training: Places
     rows: Places
+    old: Histories
     known: Histories
     model: Predictor
     tried: EarlierPredictions
@@ -180,7 +193,7 @@ def evaluate_runtimes(
     model, tried = fit_predictor(
         features.iloc[training], old, runs.iloc[training], n_trees=params.predict.n_trees, seed=params.seed
     )
-    parts = _Parts(prepared, training, rows, known, model, tried)
+    parts = _Parts(prepared, training, rows, old, known, model, tried)
     quantiles, places = model.quantiles(features.iloc[rows], known), training[tried.rows]
     predictions: dict[str, Empirical] = {"model": parts.in_time(quantiles, tried.quantiles, places)}
     predictions |= _baselines(parts, features, params)
@@ -209,7 +222,7 @@ def evaluate_runtimes(
 
 
 def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) -> dict[str, Empirical]:
-    """The peers' own runs, and boosted quantiles."""
+    """The peers' own runs, boosted quantiles, and these and the job's runs stacked."""
     training, rows, log_s = parts.training, parts.rows, parts.log_s
     all_runs = np.tile(np.quantile(log_s[training], LEVELS), (len(rows), 1))
     known = parts.known
@@ -220,16 +233,29 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
             predictions[name] = empirical_of(
                 limited(log_times, features.iloc[rows], parts.model.grace), parts.model.least_s
             )
-    boosted = fit_boosted(
-        features.iloc[training],
-        log_s[training],
-        EXPERTS_LEVELS,
-        n_trees=params.baseline_trees,
-        seed=params.seed,
-        settings=EXPERTS,
-    ).quantiles(features.iloc[rows])
-    nobody = rows[:0]
-    predictions["lightgbm"] = parts.in_time(boosted, boosted[:0], nobody)
+
+    def boosted(learnt: Places, asked: Places) -> Floats:
+        trees = fit_boosted(
+            features.iloc[learnt],
+            log_s[learnt],
+            EXPERTS_LEVELS,
+            n_trees=params.baseline_trees,
+            seed=params.seed,
+            settings=EXPERTS,
+        )
+        return trees.quantiles(features.iloc[asked])
+
+    of_trees, nobody = boosted(training, rows), rows[:0]
+    predictions["lightgbm"] = parts.in_time(of_trees, of_trees[:0], nobody)
+    cut = int(EARLY_SHARES[0] * len(training))
+    late = training[cut:]
+    if JOB in known.log_s and cut and len(late) >= LEAST_TRIED:
+        tried, old = boosted(training[:cut], late), parts.old.rows(slice(cut, None))
+        stacks = [[tried, history_prediction(old, JOB, tried)], [of_trees, history_prediction(known, JOB, of_trees)]]
+        support = [support_of(old, len(late)), support_of(known, len(rows))]
+        weights = best_weights_by_support(stacks[0], np.exp(log_s[late]), support[0])
+        before, stacked = (mixture_by_support(stack, weights, of) for stack, of in zip(stacks, support, strict=True))
+        predictions["stacked"] = parts.in_time(stacked, before, late)
     return predictions
 
 

@@ -349,7 +349,7 @@ evaluate:
   baseline_trees: 5
   predict: {n_rounds: 5, n_trees: 5}
 """
-PARTS = ("model", "history", "lightgbm", "global")
+PARTS = ("model", "history", "lightgbm", "stacked", "global")
 
 
 @pytest.fixture

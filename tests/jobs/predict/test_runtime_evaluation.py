@@ -38,7 +38,7 @@ def evaluated(runs, params):
 
 def test_where_the_input_decides_the_model_is_better_than_all_others_by_more_than_luck(drawn, params):
     prepared, found = evaluated(drawn(900), params)
-    assert set(found.scored) == {"model", "history", "lightgbm", "global"} | BY_SHAPES
+    assert set(found.scored) == {"model", "history", "lightgbm", "stacked", "global"} | BY_SHAPES
     assert found.rows.tolist() == list(range(720, 900))
     assert (prepared.runs["part"].iloc[found.rows] == "D3").all()
     crps = {name: one.measures["crps"] for name, one in found.scored.items()}
@@ -111,7 +111,7 @@ def test_no_test_run_that_ends_later_changes_the_prediction_of_an_earlier_one(dr
 def test_a_log_without_labels_is_scored_without_shapes(drawn, params):
     prepared = prepare(drawn(200), params.predict.characterise)
     found = evaluate_runtimes(prepared, {}, params)
-    assert set(found.scored) == {"model", "history", "lightgbm", "global"}
+    assert set(found.scored) == {"model", "history", "lightgbm", "stacked", "global"}
 
 
 def test_jobs_of_0_s_among_others_are_scored_by_all(log_of, params):

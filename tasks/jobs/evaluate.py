@@ -37,6 +37,7 @@ CHUNK_BYTES = 1 << 20
 REFERENCES = ("ceiling", "history_baseline")
 NOT_SCORED = {  # what is compared with the model where the log allows it, and why it may not
     "user_request": "the log names no users",
+    "stacked": "too few runs to choose weights by",
     "global": "no job has a median of more than 0 s",
     "paper_ratio": "there are no shapes of ratios",
     "paper_delta": "there are no shapes of differences",

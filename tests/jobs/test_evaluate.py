@@ -52,6 +52,12 @@ def test_jobs_that_mostly_take_no_time_are_predicted_without_shapes_of_ratios(lo
     assert found.figures["predict.crps.model"] < runtime_s.mean()
 
 
+def test_a_log_too_short_to_weigh_a_stack_by_says_so(log_of):
+    figures = evaluate_runs(log_of(drawn(50), ["a", "b"] * 25), QUICK).figures
+    assert figures["predict.crps.stacked"] is None and "too few runs" in figures["predict.crps.stacked.reason"]
+    assert evaluate_runs(log_of(drawn(80), ["a", "b"] * 40), QUICK).figures["predict.crps.stacked"] > 0
+
+
 def test_a_log_of_failed_runs_alone_is_refused_and_says_how_many_failed(tmp_path):
     rows = [f"{i},job,2026-01-{i + 1:02}T00:00:00Z,60,failed" for i in range(20)]
     log = tmp_path / "failed.csv"

@@ -43,6 +43,7 @@ def test_where_the_input_decides_the_model_is_better_than_all_others_by_more_tha
     assert (prepared.runs["part"].iloc[found.rows] == "D3").all()
     crps = {name: one.measures["crps"] for name, one in found.scored.items()}
     assert min(crps, key=crps.get) == "model"
+    assert crps["stacked"] < min(1.05 * crps["lightgbm"], crps["history"])
     assert "model" not in found.differences
     assert found.differences["history"].high < 0
     assert found.differences["history"].value == pytest.approx(crps["model"] - crps["history"])

@@ -31,8 +31,11 @@ from tasks.quantities import FACTORS, Dimension, unit_in_name
 
 logger = logging.getLogger(__name__)
 LACKED_MEMORY = re.compile(  # words of a status or a reason; 137: killed, as a container is that lacks memory
-    r"\boom|out[\W_]*of[\W_]*memory|(?:heap|metaspace|memory)[\W_]*(?:space|limit|error|exceed|exhaust)"
-    r"|(?:exceed|beyond|insufficient|not enough)[\w\W]{0,20}memory|(?:exit|code|status)\W*137\b",
+    r"\boom|out[\W_]*of[\W_]*memory|(?:heap|metaspace|memory)[\W_]*(?:space|error|exceed|exhaust)"
+    r"|(?<!within )(?<!within its )(?<!within the )(?:heap|metaspace|mem(?:ory)?)[\W_]*(?:usage[\W_]*)?limit"
+    r"|(?:exceed|beyond|insufficient|not enough)(?:(?!time|wall|\.\s)[^,;:()]){0,20}memory|bad_alloc|\benomem\b"
+    r"|(?:cannot|can.t|could not|unable to|failed to) allocate (?:\w+ )?(?:memory|[\d.]+ ?[kmgt]i?b)"
+    r"|(?:exit(?:ed)?(?:[\W_]+with)?|code|status)\W*137\b",
     re.IGNORECASE,
 )
 CLUSTER_STATES = ("cluster_status", "cluster_state")  # of EMR, where a bad end is TERMINATED_WITH_ERRORS

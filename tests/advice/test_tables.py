@@ -134,6 +134,17 @@ def test_a_wrong_value_is_told_with_its_line(tmp_path: Path, row: str, problem: 
 MEMORY = (  # as clusters and their tools say it
     "OOMKilled", "OUT_OF_MEMORY", "oom", "java.lang.OutOfMemoryError: Java heap space", "exit code 137",
     "Container killed by YARN for exceeding memory limits", "Insufficient memory", "MemoryError",
+    "Exited (137) 2 minutes ago", "exited with 137", "OSError: [Errno 12] Cannot allocate memory", "ENOMEM",
+    "terminate called after throwing an instance of 'std::bad_alloc'", "Unable to allocate 3.00 GiB for an array",
+    "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit", "memory limit reached", "memory exceeded",
+    "exceeded its memory", "exceeded 2.5 GB of memory", "Reached heap limit Allocation failed",
+    "running beyond physical memory limits", "java.lang.OutOfMemoryError: Metaspace",
+)  # fmt: skip
+ENOUGH_MEMORY = (
+    "exceeded the time limit; memory 3 GB", "wall time exceeded, memory used 3 GB", "exceeded time with memory 3 GB",
+    "failed within memory limits", "ended within the memory limit", "exit code 1", "exit code 1370", "room is full",
+    "time exceeded. Memory 3 GB", "cannot allocate nodes", "deadline exceeded (memory 3 GB)", "allocated memory 3 GB",
+    "137 rows",
 )  # fmt: skip
 
 
@@ -146,6 +157,12 @@ def test_a_run_that_failed_needs_no_runtime_and_words_tell_that_it_lacked_memory
         assert runs["completed"].tolist() == [False, False, True]
         assert runs["lacked_memory"].tolist() == [True, False, False]
         assert runs["runtime_s"].isna().tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("words", ENOUGH_MEMORY)
+def test_words_of_another_end_are_no_lack_of_memory(tmp_path: Path, words: str) -> None:
+    runs = read_runs(written(tmp_path, f'{RUNS[:-1]},error\nsort,a,2,0,failed,"{words}"\n'), {})
+    assert runs["lacked_memory"].tolist() == [False]
 
 
 def test_what_emr_exports_is_read_by_itself(tmp_path: Path) -> None:

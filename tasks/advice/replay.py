@@ -214,13 +214,13 @@ def replay(
     """The searches of one method for one job: a row for each and run of it.
 
     Columns: method, job, candidates, percentile (NaN without a target), seed, run (from 1), ratio (best valid so far to
-    the optimum, infinite before any), spent (cost of all runs so far, to the optimum), is_failed, is_late, cpu_s (of
-    the whole search)."""
+    the optimum, infinite before any), spent (cost of all runs so far, to the optimum; NaN once nobody knows how
+    long one took), is_failed, is_late, cpu_s (of the whole search)."""
     subject = job.only_completed() if candidates == "completed" else job
     way = WAYS[method]
     problem, choose = way.problem(subject, training), way.method(subject, training)
     n_plain = max(1, params.searches // 20) if method in SLOW else params.searches
-    cost = np.exp(subject.outcome.log_cost)
+    cost = subject.candidates.cost(subject.runtime_s)
     targets: list[tuple[float, float | None, int]] = [(np.nan, None, n_plain)]
     for percentile in () if method in SLOW else params.target_percentiles:
         longest_s = float(np.percentile(subject.runtime_s[subject.is_completed], percentile))
@@ -336,7 +336,8 @@ def figures_of(table: pd.DataFrame, params: ReplayParams) -> dict[str, Any]:
 
     measures: mean, median, hit (share that found the optimum), valid (share that found anything valid), spent (cost of
     the runs, as a multiple of the optimum's), cpu_s of a search, failed and late (shares of runs); minus_ours: mean
-    difference from ours, with a 90 % interval over jobs. A mean over searches that found nothing is null."""
+    difference from ours, with a 90 % interval over jobs. A mean over searches that found nothing is null, and so is
+    spent where nobody knows how long some failed runs took."""
     figures: dict[str, Any] = {}
     table = table.reset_index(drop=True)
     for (candidates, has_target), half in table.groupby(["candidates", table["percentile"].notna()]):
@@ -361,7 +362,11 @@ def _measures(rows: pd.DataFrame, prefix: str, params: ReplayParams) -> dict[str
         figures[f"{prefix}.median.{n}"] = median if np.isfinite(median) else None
         figures[f"{prefix}.hit.{n}"] = float((at["ratio"] < OPTIMAL).mean())
         figures[f"{prefix}.valid.{n}"] = float(is_valid.mean())
-        figures[f"{prefix}.spent.{n}"] = float(at["spent"].mean())
+        is_known = at["spent"].notna()
+        figures[f"{prefix}.spent.{n}"] = float(at["spent"].mean()) if is_known.all() else None
+        if not is_known.all():
+            reason = f"{(~is_known).mean():.1%} of the searches had failed runs of unknown time"
+            figures[f"{prefix}.spent.{n}.reason"] = reason
     searches = rows[rows["run"] == 1]
     return figures | {
         f"{prefix}.cpu_s": float(searches["cpu_s"].mean()),

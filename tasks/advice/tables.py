@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -23,16 +24,25 @@ from tasks.intake.aliases import amounts, named, single_column, trimmed
 from tasks.intake.cells import flag_of
 from tasks.intake.files import number_of
 from tasks.intake.tables import choose_columns, whole_table
-from tasks.jobs.columns import status_of
+from tasks.jobs.columns import key_of, status_of
+from tasks.jobs.params import Status
 from tasks.params import ReadLimits
 from tasks.quantities import FACTORS, Dimension, unit_in_name
 
 logger = logging.getLogger(__name__)
 LACKED_MEMORY = re.compile(  # words of a status or a reason; 137: killed, as a container is that lacks memory
-    r"\boom|out[\W_]*of[\W_]*memory|(?:heap|metaspace|memory)[\W_]*(?:space|limit|error|exceed|exhaust)"
-    r"|(?:exceed|beyond|insufficient|not enough)[\w\W]{0,20}memory|(?:exit|code|status)\W*137\b",
+    r"\boom|out[\W_]*of[\W_]*memory|(?:heap|metaspace|memory)[\W_]*(?:space|error|exceed|exhaust)"
+    r"|(?<!within )(?<!within its )(?<!within the )(?:heap|metaspace|mem(?:ory)?)[\W_]*(?:usage[\W_]*)?limit"
+    r"|(?:exceed|beyond|insufficient|not enough)(?:(?!time|wall|\.\s)[^,;:()]){0,20}memory|bad_alloc|\benomem\b"
+    r"|(?:cannot|can.t|could not|unable to|failed to) allocate (?:\w+ )?(?:memory|[\d.]+ ?[kmgt]i?b)"
+    r"|(?:exit(?:ed)?(?:[\W_]+with)?|code|status)\W*137\b",
     re.IGNORECASE,
 )
+CLUSTER_STATES = ("cluster_status", "cluster_state")  # of EMR, where a bad end is TERMINATED_WITH_ERRORS
+TERMINATED, WITH_ERRORS = key_of("TERMINATED"), key_of("TERMINATED_WITH_ERRORS")
+OF_CLUSTERS: dict[str, Status] = {TERMINATED: "completed"}
+STEPS_ENDED = re.compile(r"steps[\W_]*completed", re.IGNORECASE)  # why a cluster did, as EMR says it
+ENDED_EARLY = re.compile(r"user|error|fail|time[\W_]*out", re.IGNORECASE)
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
 
 
@@ -65,8 +75,21 @@ RUNS = {
     "runtime_s": Field(
         float, ("elapsed_time", "runtime", "duration", "elapsed", "execution_time"), unit="s", has_gaps=True
     ),
-    "completed": Field(bool, ("status", "state", "outcome", "cluster_status"), is_needed=False),
-    "failure": Field(object, ("failure_reason", "error", "error_message", "reason", "state_reason"), is_needed=False),
+    "completed": Field(bool, ("status", "state", "outcome", *CLUSTER_STATES), is_needed=False),
+    "failure": Field(
+        object,
+        (
+            "failure_reason",
+            "error",
+            "error_message",
+            "reason",
+            "state_reason",
+            "state_change_reason",
+            "state_change_reason_message",
+            "state_change_reason_code",
+        ),
+        is_needed=False,
+    ),
     "application": Field(str, (), is_needed=False),
     "framework": Field(str, (), is_needed=False),
     "input_bytes": Field(float, ("input_size_bytes", "input_size", "input_gb", "input_mb"), is_needed=False, unit="B"),
@@ -76,6 +99,7 @@ JOB_RUNS = {
     "machine_type": RUNS["machine_type"],
     "runtime_s": RUNS["runtime_s"],
     "completed": RUNS["completed"],
+    "failure": RUNS["failure"],
     "cpu_s": Field(float, ("cpu_seconds", "cpu_time"), is_needed=False, unit="s"),
     "read_bytes": Field(float, ("disk_read_bytes", "disk_read"), is_needed=False, unit="B"),
     "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes", "peak_memory"), is_needed=False, unit="B"),
@@ -159,8 +183,8 @@ def factor_of_column(path: str, column: str, field: Field) -> float:
 def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, str]) -> pd.DataFrame:
     """The rows of a table with our columns, in our units, those that it does not need only where it has them.
 
-    renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
-    with its line."""
+    Beside completed stands status, the words that say so. renamed: ours to theirs. Raises BadInput for a column that is
+    missing, and for a value that is none of its kind, with its line."""
     table = whole_table(path, ReadLimits())
     theirs = theirs_of(table.names, fields, renamed)
     columns = choose_columns(table, list(fields), [(ours,) for ours in fields if fields[ours].is_needed], theirs)
@@ -171,6 +195,8 @@ def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, s
         ours: _values(path, ours, fields[ours], column, theirs.get(ours, ours), table.places)
         for ours, column in columns.items()
     }
+    if "completed" in columns:
+        values["status"] = _values(path, "status", Field(object), columns["completed"], "", table.places)
     for ours, name in theirs.items():
         _say_unit(path, ours, name, fields[ours])
     return pd.DataFrame(values)
@@ -195,7 +221,8 @@ def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs:
     if field.kind is str:
         values, bad, expected = texts, is_empty, "a name"
     elif field.kind is bool:
-        values = texts.map(_is_completed)
+        is_of_clusters = {key_of(theirs), *texts.map(key_of)} & {*map(key_of, CLUSTER_STATES), WITH_ERRORS}
+        values = texts.map(partial(_is_completed, known=OF_CLUSTERS if is_of_clusters else {}))
         bad, expected = values.isna(), "completed, failed or killed, or true and false"
     else:
         unit = (
@@ -215,10 +242,27 @@ def _values(path: str, name: str, field: Field, column: pa.ChunkedArray, theirs:
     return values
 
 
-def _is_completed(text: str) -> bool | None:
-    """Whether a run completed, from a claim or a status in anybody's words; None for one that has not ended."""
+def _is_completed(text: str, known: Mapping[str, Status]) -> bool | None:
+    """Whether a run completed, from a claim or a status in anybody's words; None for one that has not ended.
+
+    known: what these words are first looked up in."""
     flag = False if LACKED_MEMORY.search(text) else flag_of(text)
-    return ENDED.get(status_of(text, {}) or "") if flag is None else flag
+    return ENDED.get(status_of(text, known) or "") if flag is None else flag
+
+
+def _read_ended(path: str, fields: Mapping[str, Field], renamed: Mapping[str, str]) -> pd.DataFrame:
+    """The rows of a table of runs with completed (True where the table does not say), lacked_memory (from words of
+    status and failure) and runtime_s (> 0; NaN for one that failed and does not say it). Raises BadInput."""
+    runs = read_columns(path, fields, renamed)
+    nothing = pd.Series("", index=runs.index)
+    status, reason = runs.get("status", nothing), runs.get("failure", nothing)
+    completed = runs.get("completed", nothing == "").astype(bool)
+    is_terminated = status.map(key_of) == TERMINATED
+    completed |= is_terminated & reason.str.contains(STEPS_ENDED)
+    completed &= ~(is_terminated & reason.str.contains(ENDED_EARLY))
+    runs = runs.drop(columns=["status", "failure"], errors="ignore").assign(completed=completed)
+    runs["lacked_memory"] = ~completed & (reason + " " + status).str.contains(LACKED_MEMORY)
+    return runs.assign(runtime_s=_runtimes_above_0(path, runs))
 
 
 def _runtimes_above_0(path: str, runs: pd.DataFrame) -> pd.Series:
@@ -239,22 +283,10 @@ def read_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
 
     application: as the table says, else the part of the job's name before the first underscore; family: with the
     framework, jobs of one family differ in their input. Raises BadInput."""
-    runs = read_columns(path, RUNS, renamed)
+    runs = _read_ended(path, RUNS, renamed)
     if "nodes" not in runs:
         logger.warning("%s: no column nodes: each run counts as one on a single machine", path)
         runs["nodes"] = 1
-    words = runs.get("failure", pd.Series("", index=runs.index))
-    if "completed" in runs:
-        words = (
-            words
-            + " "
-            + read_columns(path, {"completed": Field(object, RUNS["completed"].known_as)}, renamed)["completed"]
-        )
-    else:
-        runs["completed"] = True
-    runs["completed"] = runs["completed"].astype(bool)
-    runs["lacked_memory"] = ~runs["completed"] & words.str.contains(LACKED_MEMORY)
-    runs["runtime_s"] = _runtimes_above_0(path, runs)
     for name in ("application", "framework"):  # a row that was added by hand may leave them out
         if name in runs:
             runs[name] = runs.groupby("job")[name].transform("max")
@@ -266,7 +298,7 @@ def read_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
         runs["application"] + " " + runs["framework"] if "framework" in runs else runs["application"]
     ).str.strip()
     runs["nodes"] = runs["nodes"].astype("int64")
-    return runs.drop(columns=["framework", "failure"], errors="ignore")
+    return runs.drop(columns="framework", errors="ignore")
 
 
 @dataclass(frozen=True)
@@ -326,11 +358,9 @@ def read_scores(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
 def read_job_runs(path: str, renamed: Mapping[str, str]) -> pd.DataFrame:
     """Runs of recurring jobs: job, machine_type, runtime_s, status (completed or failed), and where the table has them
     cpu_s, read_bytes, memory_bytes, spilled_bytes. Raises BadInput."""
-    runs = read_columns(path, JOB_RUNS, renamed)
-    completed = runs["completed"].astype(bool) if "completed" in runs else pd.Series(True, index=runs.index)
-    runs = runs.assign(completed=completed, status=completed.map({True: "completed", False: "failed"}))
-    runs["runtime_s"] = _runtimes_above_0(path, runs)
-    return runs.drop(columns="completed", errors="ignore")
+    runs = _read_ended(path, JOB_RUNS, renamed)
+    status = runs["completed"].map({True: "completed", False: "failed"})
+    return runs.assign(status=status).drop(columns=["completed", "lacked_memory"])
 
 
 def read_machine_scores(path: str, aspects: Sequence[str], renamed: Mapping[str, str]) -> pd.DataFrame:

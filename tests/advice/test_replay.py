@@ -75,6 +75,19 @@ def test_a_search_that_has_found_nothing_valid_counts_as_such() -> None:
     assert figures["all.random.valid.1"] == pytest.approx(1 - first["is_failed"].mean())
 
 
+def test_a_failed_run_of_unknown_time_is_not_one_that_cost_nothing() -> None:
+    runs = table(failed=("a", 1))
+    runs["runtime_s"] = runs["runtime_s"].where(runs["completed"])
+    jobs = jobs_of(runs, MACHINES, {})
+    found = replay(jobs[0], LearnableRuns(jobs), "random", "all", SMALL)
+    has_failed = found["is_failed"].groupby([found["percentile"], found["seed"]], dropna=False).cummax()
+    assert found["spent"].isna().equals(has_failed)
+    figures = figures_of(found, SMALL)
+    assert figures["all.random.spent.3"] is None
+    assert "of the searches had failed runs of unknown time" in figures["all.random.spent.3.reason"]
+    assert figures_of(found[~has_failed], SMALL)["all.random.spent.1"] >= 1
+
+
 def test_a_target_makes_slow_runs_invalid() -> None:
     jobs = jobs_of(table(), MACHINES, {})
     found = replay(jobs[0], LearnableRuns(jobs), "random", "completed", SMALL)

@@ -134,6 +134,17 @@ def test_a_wrong_value_is_told_with_its_line(tmp_path: Path, row: str, problem: 
 MEMORY = (  # as clusters and their tools say it
     "OOMKilled", "OUT_OF_MEMORY", "oom", "java.lang.OutOfMemoryError: Java heap space", "exit code 137",
     "Container killed by YARN for exceeding memory limits", "Insufficient memory", "MemoryError",
+    "Exited (137) 2 minutes ago", "exited with 137", "OSError: [Errno 12] Cannot allocate memory", "ENOMEM",
+    "terminate called after throwing an instance of 'std::bad_alloc'", "Unable to allocate 3.00 GiB for an array",
+    "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit", "memory limit reached", "memory exceeded",
+    "exceeded its memory", "exceeded 2.5 GB of memory", "Reached heap limit Allocation failed",
+    "running beyond physical memory limits", "java.lang.OutOfMemoryError: Metaspace",
+)  # fmt: skip
+ENOUGH_MEMORY = (
+    "exceeded the time limit; memory 3 GB", "wall time exceeded, memory used 3 GB", "exceeded time with memory 3 GB",
+    "failed within memory limits", "ended within the memory limit", "exit code 1", "exit code 1370", "room is full",
+    "time exceeded. Memory 3 GB", "cannot allocate nodes", "deadline exceeded (memory 3 GB)", "allocated memory 3 GB",
+    "137 rows",
 )  # fmt: skip
 
 
@@ -148,9 +159,15 @@ def test_a_run_that_failed_needs_no_runtime_and_words_tell_that_it_lacked_memory
         assert runs["runtime_s"].isna().tolist() == [True, True, False]
 
 
+@pytest.mark.parametrize("words", ENOUGH_MEMORY)
+def test_words_of_another_end_are_no_lack_of_memory(tmp_path: Path, words: str) -> None:
+    runs = read_runs(written(tmp_path, f'{RUNS[:-1]},error\nsort,a,2,0,failed,"{words}"\n'), {})
+    assert runs["lacked_memory"].tolist() == [False]
+
+
 def test_what_emr_exports_is_read_by_itself(tmp_path: Path) -> None:
     header = "Application Name,Instance Type,Core nodes,Elapsed time (min),Cluster status,State reason\n"
-    rows = "als,m5.xlarge,4,,TERMINATED_WITH_ERRORS,exceeding memory limits\nals,m5.xlarge,8,2,COMPLETED,\n"
+    rows = "als,m5.xlarge,4,,TERMINATED_WITH_ERRORS,exceeding memory limits\nals,m5.xlarge,8,2,TERMINATED,\n"
     runs = read_runs(written(tmp_path, header + rows), {})
     assert runs[["job", "machine_type", "nodes", "completed", "lacked_memory"]].to_numpy().tolist() == [
         ["als", "m5.xlarge", 4, False, True],
@@ -159,6 +176,26 @@ def test_what_emr_exports_is_read_by_itself(tmp_path: Path) -> None:
     assert runs["runtime_s"].tolist()[1] == 120
     machines = "Instance Type,vCPUs,Memory (GiB),Hourly price (USD)\nm5.xlarge,4,16,0.24\n"
     assert read_machines(written(tmp_path, machines), {}).types["m5.xlarge"].price_per_h == 0.24
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "completed"),
+    [
+        ("Cluster status", ["Terminated,"], [True]),
+        ("cluster_state", ["TERMINATED,ALL_STEPS_COMPLETED", "TERMINATED,USER_REQUEST"], [True, False]),
+        ("State", ["TERMINATED,", "TERMINATED_WITH_ERRORS,STEP_FAILURE"], [True, False]),
+        ("State", ["TERMINATED,Steps completed", "TERMINATED,Terminated by user request"], [True, False]),
+        ("cluster_status", ["TERMINATED,Steps completed with errors", "TERMINATED,INSTANCE_FAILURE"], [False, False]),
+        ("State", ["TERMINATED,", "COMPLETED,"], [False, True]),  # of containers or jobs: somebody ended it
+    ],
+)
+def test_a_cluster_that_terminated_has_completed_unless_somebody_or_an_error_ended_it(
+    tmp_path: Path, column: str, rows: list[str], completed: list[bool]
+) -> None:
+    head = f"job,machine_type,nodes,runtime_s,{column},State change reason\n"
+    path = written(tmp_path, head + "".join(f"als,m5.xlarge,4,60,{row}\n" for row in rows))
+    assert read_runs(path, {})["completed"].tolist() == completed
+    assert (read_job_runs(path, {})["status"] == "completed").tolist() == completed
 
 
 def test_runs_without_a_number_of_nodes_are_of_one_machine(tmp_path: Path, caplog) -> None:  # type: ignore[no-untyped-def]

@@ -2,11 +2,12 @@
 metric, value, unit. Wide ones: a column a metric, or a benchmark where no column names one; cells may carry their unit.
 
 Needed: node (or --label-from), benchmark, value, and started_at or execution_id; without metric each benchmark has one.
-Values may carry their unit where no column names it. Rows of one execution_id are
-one execution; without it those of the same node, benchmark and started_at are. All other columns of nodes.executions
-may be there (template, is_stressed, dose, duration_s, aspect, campaign, …); unknown ones are ignored and logged. A
-value that is empty is a metric that the tool did not give. A dose (not 0, none or no) or its level without is_stressed
-says that stress was applied. What the table lacks of node, benchmark, start and id, a manifest may say."""
+Values may carry their unit where no column names it: one that is known, or anything by one (tokens/s). Rows of one
+execution_id are one execution; without it those of the same node, benchmark and started_at are. All other columns of
+nodes.executions may be there (template, is_stressed, dose, duration_s, aspect, campaign, …); unknown ones are ignored
+and logged. A value that is empty is a metric that the tool did not give. A dose (not 0, none or no) or its level
+without is_stressed says that stress was applied. What the table lacks of node, benchmark, start and id, a manifest may
+say."""
 
 import contextlib
 import logging
@@ -158,37 +159,45 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
 
 
 def _with_units(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, list[str]]:
-    """A long table with the units that stand in its values, or where it has no metric at the end of its benchmarks.
+    """A long table with the units that stand in its values, or where it has no metric at the end of its benchmarks,
+    for rows that name none in a column.
 
     Without a metric each benchmark has one."""
-    columns, names = (
-        table.by_name(),
-        {ours: renamed.get(ours, ours) for ours in ("benchmark", "metric", "value", "unit")},
-    )
-    if names["value"] not in columns or names["unit"] in columns:
+    columns = table.by_name()
+    benchmark, metric, value, unit = (renamed.get(ours, ours) for ours in ("benchmark", "metric", "value", "unit"))
+    has_metric = metric in columns
+    if value not in columns or (has_metric and unit in columns) or not (has_metric or benchmark in columns):
         return table, []
-    has_metric = names["metric"] in columns
-    if not has_metric and names["benchmark"] not in columns:
-        return table, []
-    cells, added = columns[names["value"]], dict[str, pa.ChunkedArray]()
-    units = np.full(len(table.places), "", dtype=object)
-    if is_text(cells.type):
-        written = pd.Series(trimmed(cells).to_pylist(), dtype=object)
-        parts = written.astype("str").str.extract(NUMBER_AND_UNIT).astype(object)
-        units = parts[1].fillna("").to_numpy(dtype=object)
-        cells = pa.chunked_array([pa.array(parts[0].where(parts[0].notna(), written), pa.string(), from_pandas=True)])
+    stated = texts(columns[unit]).values if unit in columns else np.full(len(table.places), None)  # noqa: PD011
+    units, added = np.where(are_none(stated), "", stated), {value: columns[value]}
+    if is_text(columns[value].type):
+        written, numbers, in_cells = _split(columns[value])
+        is_open = (units == "") & in_cells.map(_is_unit)
+        units = np.where(is_open, in_cells, units)
+        added[value] = pa.chunked_array([pa.array(numbers.where(is_open, written), pa.string(), from_pandas=True)])
     if not has_metric:
-        tests = texts(columns[names["benchmark"]]).values  # noqa: PD011
+        tests = texts(columns[benchmark]).values  # noqa: PD011
         units = np.where(units == "", [unit_at_end(str(test)) for test in tests], units)
         added["metric"] = pa.chunked_array([pa.array([RESULT] * len(tests))])
     if has_metric and (units == "").all():
         return table, []
-    added |= {"unit": pa.chunked_array([pa.array(units, pa.string())]), names["value"]: cells}
-    columns = {name: column for name, column in columns.items() if name not in added} | added
+    columns |= added | {unit if unit in columns else "unit": pa.chunked_array([pa.array(units, pa.string())])}
     named: Any = {"names": list(columns), "columns": list(columns.values())}
-    return replace(table, **named), [] if has_metric else [
-        f"read `{names['value']}` as the one metric of each benchmark"
-    ]
+    return replace(table, **named), [] if has_metric else [f"read `{value}` as the one metric of each benchmark"]
+
+
+def _split(column: pa.ChunkedArray) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """The cells of a column as they are written, and what may be their numbers and units, missing where none is."""
+    written = pd.Series(trimmed(column).to_pylist(), dtype=object)
+    parts = written.astype("str").str.extract(NUMBER_AND_UNIT).astype(object)
+    return written, parts[0], parts[1]
+
+
+def _is_unit(text: object) -> bool:
+    """Whether what stands behind a number is its unit: one that is known, or anything by one (tokens/s)."""
+    return isinstance(text, str) and any(
+        conversion_of(unit).is_known for unit in (text, f"1/{text.rpartition('/')[2]}")
+    )
 
 
 def _measured(name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.object_]] | None:
@@ -200,14 +209,13 @@ def _measured(name: str, column: pa.ChunkedArray) -> tuple[NDArray[np.float64], 
         return cells.values, np.full(len(cells.values), unit or unit_at_end(name), dtype=object)  # noqa: PD011
     if not is_text(column.type):
         return None
-    written = pd.Series(trimmed(column).to_pylist(), dtype=object)
-    parts = written.astype("str").str.extract(NUMBER_AND_UNIT).astype(object)
-    cells = to_numbers(pa.array(parts[0], pa.string(), from_pandas=True))
-    is_whole = parts[1].notna() == written.notna()
-    is_known = parts[1].dropna().map(lambda unit: conversion_of(unit).is_known)
+    written, numbers, units = _split(column)
+    cells = to_numbers(pa.array(numbers, pa.string(), from_pandas=True))
+    is_whole = units.notna() == written.notna()
+    is_known = units.dropna().map(lambda unit: conversion_of(unit).is_known)
     if cells.is_bad.any() or not is_whole.all() or not is_known.all():
         return None
-    return cells.values, parts[1].fillna("").to_numpy(dtype=object)  # noqa: PD011
+    return cells.values, units.fillna("").to_numpy(dtype=object)  # noqa: PD011
 
 
 def unit_at_end(name: str) -> str:

@@ -173,7 +173,10 @@ FURTHER_OPTIONS = (
     "thinktime", "size", "filesize", "io_size", "number_ios", "runtime", "loops",
 )  # fmt: skip
 UNSET = "0"  # of these: what fio takes for not given
+NOT_BEGUN = "0"  # the process of a job that waits for others
 MILLI = 1_000
+RISING = [f"{way}/{total}" for way in DIRECTIONS for total in ("total_ios", "io_bytes", "io_kbytes")]
+IDLE_S = 3.0  # of a run that goes on: between its jobs, and while it writes
 SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]+)?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 POWERS, BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}, 1_024
 
@@ -193,27 +196,42 @@ def _read(log: Log) -> None:
 
 
 def _split(log: Log) -> None:
-    """Behind results a further run begins with what describes its jobs, or with the version."""
-    heads, has_results = [log.place], False
+    """Behind results a further run begins with what describes its jobs, with the version, or, behind the status of
+    their groups, with a job or process that is not among them."""
+    heads, results, has_status = [log.place], set[tuple[str, ...]](), False
     for line in log.lines:
-        if has_results and (DESCRIBED.match(line.text) or VERSION.match(line.text)):
+        job = JOB.match(line.text)
+        key = job.group("group", "name", "pid") if job else ()
+        is_other = has_status and key and key not in results and not any(pid == NOT_BEGUN for *_, pid in results)
+        if results and (is_other or DESCRIBED.match(line.text) or VERSION.match(line.text)):
             heads.append(line.place)
-            has_results = False
-        has_results |= bool(JOB.match(line.text))
+            results, has_status = set(), False
+        results |= {key} if key else set()
+        has_status |= bool(results and RUN_STATUS.match(line.text))
     log.split(heads)
 
 
 def _goes_on(before: object, later: object) -> bool:
-    """Whether JSON is of the same run as JSON before it: of the same jobs, which ran on most of the time between."""
+    """Whether JSON is of the same run as JSON before it: of the same jobs, which ran on all of the time between."""
     runs = [mapping(content) for content in (before, later)]
     jobs = [[mapping(job) for job in listed] if isinstance(listed := run.get("jobs"), list) else [] for run in runs]
     written = [unix_time(run.get("timestamp_ms"), MILLI) or unix_time(run.get("timestamp")) for run in runs]
-    names = [[job.get("jobname") for job in listed] for listed in jobs]
-    if names[0] != names[1] or any(job.get("error") for job in jobs[0]) or not (written[0] and written[1]):
+    is_same = len(jobs[0]) == len(jobs[1]) and runs[0].get("global options") == runs[1].get("global options")
+    if not (is_same and all(map(_is_later, *jobs)) and written[0] and written[1]):
         return False
     passed_s = (written[1] - written[0]).total_seconds()
     ran_s = [_ran_s(listed) for listed in jobs]
-    return not ran_s[0] or 0 <= passed_s <= 2 * (ran_s[1] - ran_s[0])
+    gained_s = ran_s[1] - ran_s[0]
+    return not ran_s[0] or (0 <= passed_s <= 2 * gained_s and abs(passed_s - gained_s) <= IDLE_S)
+
+
+def _is_later(before: Mapping[str, object], job: Mapping[str, object]) -> bool:
+    """Whether a job can be one that was told before: called alike, begun at the same time, with no total that fell."""
+    is_same = all(before.get(name) == job.get(name) for name in ("jobname", "groupid", "job options"))
+    starts = [start for start in (before.get("job_start"), job.get("job_start")) if start]  # 0: it has not begun
+    done = [[checked(at_path(one, total, 0)) for total in RISING] for one in (before, job)]
+    has_fallen = any(isinstance(was, str) or isinstance(now, str) or now < was for was, now in zip(*done, strict=True))
+    return is_same and starts[:1] == starts[-1:] and not before.get("error") and not has_fallen
 
 
 def _ran_s(jobs: Sequence[Mapping[str, object]]) -> float:

@@ -249,7 +249,7 @@ class Log:
         self.piece = pieces.pop(kept)
         self.rest += [piece for piece in pieces if piece.text.strip()]
         self.text, self.place = self.piece.text, self.piece.place
-        last = self.place + self.text.count("\n")
+        last = self.place + self.text.removesuffix("\n").count("\n")
         self.lines = [line for line in self.lines if self.place <= line.place <= last]
 
     def part(

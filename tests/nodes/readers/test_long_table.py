@@ -364,11 +364,34 @@ def test_a_long_table_without_metrics_has_one_a_benchmark_and_units_stand_in_val
     assert found.reasons == []
 
 
+def test_a_long_table_without_metrics_may_have_a_column_of_units(found_in):
+    rows = (
+        ("Disk Read", "520.1", "MiB/s"),
+        ("Latency (ms)", "1.9", ""),
+        ("CPU", "7 events/s", ""),
+        ("Net", "3 MB", "MB"),
+    )
+    lines = "".join(f"n1,2026-09-03,{test},{result},{unit}\n" for test, result, unit in rows)
+    for header, columns in (
+        ("Test,Result,Units", {}),
+        ("what,got,in", {"benchmark": "what", "value": "got", "unit": "in"}),
+    ):
+        found = found_in(f"node,started_at,{header}\n{lines}", "nodes.csv", columns=columns)
+        told = {test: found.told(f"n1/{test}/2026-09-03T00:00:00") for test in found.column("benchmark")}
+        assert told == {
+            "Disk Read": {"result": (520.1, "MiB/s")},
+            "Latency (ms)": {"result": (1.9, "ms")},
+            "CPU": {"result": (7.0, "events/s")},
+        }
+        assert found.refused["place"].to_list() == [5]
+
+
 def test_values_of_a_long_table_may_carry_their_units(found_in):
-    rows = (("bw", "9.4 Gbit/s"), ("lat", "12us"), ("n", "3"), ("odd", "5 parrots/s"), ("no", "failed"), ("two", "1 2"))
+    rows = (("bw", "9.4 Gbit/s"), ("lat", "12us"), ("n", "3"), ("odd", "5 parrots/s"), ("no", "failed"), ("two", "1 2"),
+            ("hex", "0x1F"), ("what", "5 foo"), ("of", "5/6"))  # fmt: skip
     lines = "".join(f"n,d,{metric},{value},2026-01-01\n" for metric, value in rows)
     found = found_in(f"node,benchmark,metric,value,started_at\n{lines}", "nodes.csv")
     (name,) = found.column("execution_id")
     expected = {"bw": (9.4, "Gbit/s"), "lat": (12.0, "us"), "n": (3.0, ""), "odd": (5.0, "parrots/s")}
     assert found.told(name) == expected
-    assert found.refused["place"].to_list() == [6, 7]
+    assert found.refused["place"].to_list() == [6, 7, 8, 9, 10]

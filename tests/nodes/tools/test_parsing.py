@@ -287,6 +287,47 @@ def test_of_results_that_are_told_again_and_again_the_last_count(logs):
         assert time == pytest.approx(3.0, abs=0.01)
 
 
+WARM_UP, RUN = (10.0, 60_000, 10.0), (71.2, 400_000, 60.0)  # when it was written, requests and time of its reads
+
+
+def repeated(text: str, told: tuple[float, int, float], **changed: object) -> str:
+    """What fio's JSON says after a run, with this told of the reads of its job, and other facts of the job changed."""
+    document, (at_s, n, runtime_s) = json.loads(text), told
+    document |= {"timestamp": 1_795_767_700 + int(at_s), "timestamp_ms": 1_795_767_700_000 + int(at_s * 1000)}
+    document["jobs"][0] |= changed
+    document["jobs"][0]["read"] |= {"total_ios": n, "io_bytes": 4096 * n, "runtime": int(runtime_s * 1000)}
+    return json.dumps(document) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "changed", "n_runs"),
+    [
+        ((WARM_UP, RUN), ({}, {}), 2),  # options that stand elsewhere: the time tells
+        (((60.0, 400_000, 60.0), (121.2, 300_000, 60.0)), ({}, {}), 2),
+        (((10.0, 9, 10.0), (72.0, 8, 70.5)), ({}, {}), 2),  # the same time between, but less was done
+        (((10.0, 8, 10.0), (72.0, 9, 70.5)), ({}, {}), 1),
+        (((10.0, 8, 10.0), (72.0, 9, 70.5)), ({}, {"job options": {"rw": "read"}}), 2),
+        (((10.0, 8, 10.0), (72.0, 9, 70.5)), ({"job_start": 1_795_767_690_000}, {"job_start": 1_795_767_700_500}), 2),
+        (((10.0, 8, 10.0), (72.0, 9, 70.5)), ({"job_start": 0}, {"job_start": 1_795_767_690_000}), 1),
+    ],
+)
+def test_json_of_a_further_run_of_a_job_is_no_later_word_of_the_first(logs, told, changed, n_runs):
+    text = (logs / "fio/3.33.json").read_text()
+    found = list(logs_in("".join(repeated(text, one, **facts) for one, facts in zip(told, changed, strict=True))))
+    assert [next(one.value for one in log.measured if one.metric == "read_total_ios") for _, log in found] == [
+        n for _, n, _ in told[-n_runs:]
+    ]
+
+
+def test_text_of_a_further_run_without_a_heading_is_no_copy_of_its_job(logs):
+    text = (logs / "fio/3.33.txt").read_text()
+    headless = text[text.index("\n", text.index("Starting")) + 1 :]
+    further = re.sub(r" pid=(\d+)", r" pid=1\1", headless)
+    assert [log.measured for _, log in logs_in(text + further)] == [log.measured for _, log in logs_in(text + text)]
+    waiting = re.sub(r" pid=\d+", " pid=0", headless)  # told before the job has begun
+    assert len(list(logs_in(waiting + headless))) == 1
+
+
 def test_each_log_of_a_text_is_read_whatever_tool_wrote_it(logs):
     names = (
         "sysbench/cpu-1.0.20.txt", "sysbench/memory-1.0.20.txt", "fio/3.33.txt", "ioping/1.3.txt", "fio/3.33.json",

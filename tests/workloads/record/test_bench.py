@@ -127,3 +127,11 @@ def test_each_group_is_a_run_of_its_own_counters_and_its_share(stored, brief):
 def test_a_machine_without_groups_at_work_is_told_so(tmp_path, brief):
     with pytest.raises(NotFound, match=r"no control group holds a process; .* ask about a process .*--subject PID"):
         record_each(0.6, brief, tmp_path)
+
+
+def test_groups_none_of_which_can_be_counted_are_told_so(stored, brief):
+    for name in ("cpu.stat", "memory.current"):
+        for file in stored.rglob(name):
+            file.unlink()
+    with pytest.raises(NotFound, match=r"of 2 control groups none could be counted; .*--subject PID"):
+        record_each(0.6, brief, stored)

@@ -133,5 +133,5 @@ def test_groups_none_of_which_can_be_counted_are_told_so(stored, brief):
     for name in ("cpu.stat", "memory.current"):
         for file in stored.rglob(name):
             file.unlink()
-    with pytest.raises(NotFound, match=r"of 2 control groups none could be counted; .*--subject PID"):
+    with pytest.raises(NotFound, match=r"of 2 control groups none could be counted: .*--subject PID"):
         record_each(0.6, brief, stored)

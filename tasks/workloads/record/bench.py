@@ -332,7 +332,7 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     if target.pid is not None:
         why = f"{GROUP_COUNTERS}: process {target.pid} shares its control group with others, so that tells of them too"
         run = replace(run, missing=(why, *run.missing))
-    return replace(_with_shares(run, sampler_cores, None if subject == WHOLE else subject), processes=programs.shares)
+    return replace(_with_shares(run, sampler_cores, target.name()), processes=programs.shares)
 
 
 def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = CGROUP_ROOT) -> list[Telemetry]:

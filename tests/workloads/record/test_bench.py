@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadSetting, NotFound
+from tasks.machine import campaign_group
 from tasks.workloads.record.bench import disturbance_of, record_each, record_live
 from tasks.workloads.telemetry import Counter, Telemetry
 
@@ -81,6 +82,14 @@ def test_a_process_and_its_children_are_recorded_beside_the_machine(brief):
     assert run.conditions.stolen_share is not None
     assert run.conditions.subject == str(parent.pid)
     assert run.missing[0].startswith(f"own.*: process {parent.pid} shares its control group with others")  # with us
+
+
+def test_a_group_is_kept_by_its_path_however_it_was_typed(brief):
+    with campaign_group() as group:
+        if group is None:
+            pytest.skip("no control group can be made")
+        path = group.folders["cpu"].name
+        assert record_live(f"/{path}/", 0.6, brief).conditions.subject == path
 
 
 def test_a_process_that_ends_leaves_missing_samples_and_no_error(brief):

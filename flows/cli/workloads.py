@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -509,7 +509,7 @@ def changepoints(
 
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
     empty cell, and an empty line, is a missing sample and keeps its row. A column of dates, or called date, time,
-    timestamp or alike, holds the times of the rows.
+    timestamp or alike, holds the times of the rows. Cells may carry a unit: 45 %, 10 ms, 3 MB/s.
 
     FILE: CSV with a header line, a column a counter; or one run of telemetry, as sar, vmstat or perf print it, in JSON
         or Parquet
@@ -535,6 +535,9 @@ def changepoints(
         name: {"changepoints": changes.indices.tolist(), "probabilities": changes.probabilities.tolist()}
         for name, changes in by_counter.items()
     }  # a method that gives no probabilities has null in their places
+    units = {name: unit for name, unit in zip(series.names, series.units, strict=True) if unit and is_alone}
+    for name, unit in units.items():
+        figures[name]["unit"] = unit
     yield {"counters": figures} if each else next(iter(figures.values()))
     for name, changes in by_counter.items() if is_alone else ():
         for seen in dict.fromkeys(words for model in changes.models for words in model.in_words()):
@@ -543,12 +546,18 @@ def changepoints(
     for name, changes in by_counter.items():
         at = series.names.index(name) if is_alone else 0
         rows += [
-            change | {"counter": name, "at": series.times[int(change["row"])] if series.times else ""}
+            change
+            | {
+                "counter": f"{name} ({units[name]})" if name in units else name,
+                "at": series.times[int(change["row"])] if series.times else "",
+            }
             for change in changes_of(series.values[:, at], changes)
         ]
     if rows:
         is_shown = {"counter": each, "at": series.times, "mean_before": is_alone, "mean_after": is_alone}
-        show_table(rows, tuple(shown for shown in CHANGE_COLUMNS if is_shown.get(shown.key, True)))
+        unit = "" if each else "".join(f" ({unit})" for unit in units.values())
+        shown = (replace(one, title=one.title + unit) if "mean" in one.key else one for one in CHANGE_COLUMNS)
+        show_table(rows, tuple(column for column in shown if is_shown.get(column.key, True)))
         if ISO_DATE.match("".join(series.times[:1])) and series.times[0] > series.times[-1]:
             call.note("the times fall: a row is before another one in the file, and after it in time")
     else:

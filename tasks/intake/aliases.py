@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import MISSING, key_of
+from tasks.intake.files import MISSING, key_of, number_of
 from tasks.quantities import FACTORS, Dimension, unit_in_name
 
 Order = Literal["", "day", "month"]  # what comes first in dates such as 03.04.2024
@@ -25,6 +25,7 @@ LOCAL_DATE = re.compile(
 )
 COMMA_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
 PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)")
+PER_SECOND = re.compile(r"\s*(?:/s|ps)$")
 CLOCK = re.compile(r"(?:([0-9]+)(?:-|\s*d(?:ays?)?,?\s+))?(?:([0-9]+):)?([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
 ISO_DURATION = re.compile(r"P(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE)
 DAY_S, HOUR_S, MINUTE_S = 86_400, 3_600, 60
@@ -194,6 +195,22 @@ def size_bytes(text: str) -> float | None:
     part = PART.fullmatch(text.strip())
     factor = FACTORS["bytes"].get(part[2].lower()) if part else None
     return float(part[1]) * factor if part and factor else None
+
+
+def amount_of(text: str) -> tuple[float, str] | None:
+    """A number with its unit in base units, and which: %, B or s, or one of them or b (bits) in a second.
+
+    Such as 45.1 %, 1.2 GiB, 3 MB/s, 24 Mb/s, 20 ms. None without a unit: a clock (10:05) has none, and 10M may
+    be many things."""
+    bare = PER_SECOND.sub("", text)
+    rate = "/s" if bare != text else ""
+    if bare.endswith("%"):
+        value, unit = number_of(bare[:-1]), "%"
+    elif (value := size_bytes(bare)) is not None:
+        unit = "b" if rate and bare.endswith("b") else "B"
+    else:
+        value, unit = duration_s(bare) if bare[-1:].islower() else None, "s"
+    return None if value is None or not math.isfinite(value) else (value, unit + rate)
 
 
 def amounts(column: pa.Array, dimension: Dimension | None, factor: float, *, has_commas: bool) -> tuple[Any, Any]:

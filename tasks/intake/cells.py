@@ -3,6 +3,7 @@
 Times are in UTC, by the one rule of all readers for what could be meant in several ways: it stands in
 tasks/jobs/README.md, under Times. What cannot be decided is no time, and the row is refused."""
 
+import math
 import warnings
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,16 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.errors import BadSetting
-from tasks.intake.aliases import (
-    date_order,
-    distinct_texts,
-    duration_s,
-    has_decimal_commas,
-    is_text,
-    iso_dates,
-    size_bytes,
-    trimmed,
-)
+from tasks.intake.aliases import amount_of, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates, trimmed
 from tasks.intake.files import number_of
 
 UTC = "UTC"
@@ -45,7 +37,6 @@ NAMED = (
 )
 NAMED_ZONE = r"(?:GMT|UTC|Z|\s[+-][0-9]{2}:?[0-9]{2})(?:\s[0-9]{4})?$"
 YEAR = r"[0-9]{4}"
-PER_SECOND = r"\s*(?:/s|ps)$"
 MICROSECOND = pa.timestamp("us")
 FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
 NOT_A_TIME = np.datetime64("NaT", "us")
@@ -338,38 +329,20 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Cells:
 
 
 def measured(column: pa.ChunkedArray | pa.Array) -> tuple[Cells, str]:
-    """The numbers of a column and their unit, empty without one: %, B or s, or one of them in a second, where each cell
-    has it behind the number, as screens export them: 45.1 %, 1.2 GiB, 3 MB/s, 24 Mb/s (bits), 20 ms. A clock (10:05)
-    has none, and 10M may be many things."""
+    """The numbers of a column and their unit, as `amount_of` has them but bytes for bits, where each cell has it behind
+    the number, as screens export them; empty without one."""
     cells = numbers(column)
     if not cells.is_bad.any() or not is_text(column.type):
         return cells, ""
-    written = pd.Series(trimmed(column).to_pandas(), dtype="str")
-    is_there = (written.notna() & (written != "")).to_numpy()
-    bare = written.str.replace(PER_SECOND, "", regex=True)
-    is_rate = bool((bare != written)[is_there].all())
-    for unit, parse in (("%", _percent), ("B", _rate_bytes if is_rate else size_bytes), ("B", _bits), ("s", _span_s)):
-        parsed = (bare if is_rate else written).where(is_there).map(parse, na_action="ignore").astype(float).to_numpy()
-        if np.isfinite(parsed[is_there]).all():
-            return Cells(parsed, np.zeros(len(parsed), dtype=bool)), f"{unit}/s" if is_rate else unit
-    return cells, ""
-
-
-def _percent(text: str) -> float | None:
-    return number_of(text.removesuffix("%")) if text.endswith("%") else None
-
-
-def _rate_bytes(text: str) -> float | None:
-    return None if text.endswith("b") else size_bytes(text)
-
-
-def _bits(text: str) -> float | None:
-    size = size_bytes(text) if text.endswith("b") else None
-    return None if size is None else size / 8
-
-
-def _span_s(text: str) -> float | None:
-    return duration_s(text) if text[-1:].islower() else None
+    amounts = [
+        (math.nan, None) if not text else amount_of(text) or (math.nan, "") for text in trimmed(column).to_pylist()
+    ]
+    units = {unit for _, unit in amounts if unit is not None}
+    if len(units) != 1 or "" in units:
+        return cells, ""
+    unit, values = units.pop(), np.array([value for value, _ in amounts])
+    values, unit = (values / 8, "B/s") if unit == "b/s" else (values, unit)
+    return Cells(values, np.zeros(len(values), dtype=bool)), unit
 
 
 def _numbers_of_texts(column: pa.Array) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ from tasks.intake.pseudonyms import (
     hidden_options,
     hidden_path,
     load_key,
+    pseudonym,
     replaced,
     without_reasons,
 )
@@ -241,11 +242,14 @@ def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: by
         yield replace(chunk, understood=parsed.understood)
         return
     rows = replaced(chunk.rows, NAMES, key)
-    if len(
-        rows
-    ):  # what is said of columns that are no counters names them; programs and groups are called as one likes
+    # what is said of columns that are no counters names them; programs and groups are called as one likes
+    if len(rows):
         none: list[Any] = [[] for _ in range(len(rows))]
-        nameless: list[Any] = [each and {**each, "recording": "", "subject": None} for each in chunk.rows["conditions"]]
+        known = chunk.rows["conditions"]
+        hidden = [of and of["subject"] and pseudonym(of["subject"], "subject", key) for of in known]
+        nameless: list[Any] = [
+            of and {**of, "recording": "", "subject": subject} for of, subject in zip(known, hidden, strict=True)
+        ]
         rows = rows.assign(refused_columns=none, processes=None, conditions=nameless)
     counters = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items()}
     yield Chunk(rows, without_reasons(chunk.refused), counters)

@@ -60,7 +60,7 @@ class Conditions:
     load_level: share of each core that it asked for, of the processor alone. partner, partner_input: the workload that
     ran at the same time in a group of its own. limit_cores: that the run's group could use, None: no limit. Shares: of
     the run's own group, the partner's, the load's, everybody else's, and what the hypervisor took. subject: of what was
-    recorded live, the control group or process; None: the machine as a whole."""
+    recorded live, path of the control group, or process id; None: the machine as a whole."""
 
     recording: str
     condition: str

@@ -1,5 +1,6 @@
 """From files into the warehouse and back: the same runs, each once, counts that add up, parts with their run."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +9,14 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.params import ReadLimits
+from tasks.record.parts import write_table
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.workloads import steps
 from tasks.workloads.intake import fetch_runs, find_files, read_telemetry
 from tasks.workloads.params import ReadParams, RegularParams
+from tasks.workloads.record.parts import table_of
+from tasks.workloads.telemetry import Conditions
 
 FIXTURES = Path(__file__).parent / "readers" / "fixtures"
 RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "workloads-programs"
@@ -89,6 +93,18 @@ def test_the_conditions_of_a_recorded_run_come_back_and_name_nothing_under_pseud
     assert len({conditions.condition for conditions in read.values()}) > 1
     hidden = sorted(map(repr, (run.conditions for run in fetch_runs(warehouse, "other"))))
     assert hidden == sorted(repr(replace(one, recording="")) for one in read.values())
+
+
+def test_groups_of_a_machine_stay_apart_under_pseudonyms(warehouse, tmp_path):
+    telemetry = read_telemetry([str(RECORDED / "runs-0002.parquet")], READ).runs[0]
+    for at, subject in enumerate(("system.slice/a.service", "system.slice/b.service", "system.slice/a.service", None)):
+        conditions = Conditions("now", "live", subject=subject)
+        run = replace(telemetry, run_id=f"r{at}", workload=None, conditions=conditions)
+        write_table(tmp_path / f"{at}.parquet", table_of(run), {})
+        put(warehouse, tmp_path / f"{at}.parquet", read=READ.model_copy(update={"pseudonymise": True}))
+    hidden = Counter(run.conditions.subject for run in fetch_runs(warehouse, "log"))
+    assert sorted(hidden.values()) == [1, 1, 2] and hidden[None] == 1
+    assert not any("service" in subject for subject in hidden if subject)
 
 
 def test_a_later_file_replaces_a_run_with_all_its_counters(warehouse, tmp_path):

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,26 +20,27 @@ if TYPE_CHECKING:
 
 OWN_TIME = "ats"  # at_s, the times of whorl's own tables
 DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d|\d{4}[-/]\d\d|\d{1,2}:\d\d")  # as times begin, and no number does
+WRITTEN_UNIT = re.compile(r"[A-Za-zµ%]+(?:\s*/s)?")
 EXPECTED = "a header line, then numbers; an empty cell is a missing sample"
 
 
 @dataclass(frozen=True)
 class Series:
-    """names: of the columns, k; values: (n, k), NaN: missing; times: (n,) as written, empty without a column of times.
+    """names: of the columns, k; values: (n, k), NaN: missing; times: (n,) as written, empty without a column of times;
+    units: of the values, k, empty where the file does not say.
 
     Row i is line i + 2 of a CSV file, sample i of telemetry."""
 
     names: tuple[str, ...]
     values: FloatArray
-    times: tuple[str, ...] = ()
+    times: tuple[str, ...]
+    units: tuple[str, ...]
 
 
 def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Series:
-    """Columns of a CSV file, as read_series has them; of other telemetry, and of CSV with units in its cells, the
-    counters of its run that vary.
+    """Columns of a CSV file, as read_series has them; of other telemetry, the counters of its run that vary.
 
     Raises BadInput for a file that is neither, for several runs, and for a counter that is not there."""
-    csv_fault = None
     try:
         return read_series(path, read.limits, columns)
     except BadInput as fault:
@@ -52,13 +53,9 @@ def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Ser
                 is_csv = detect(path, read.limits).name == "wide"
             except BadInput:
                 is_csv = True
-            csv_fault = fault if is_csv else None
-    try:
-        runs, refused = read_file(path, read)
-    except BadInput as fault:
-        raise csv_fault or fault from None
-    if csv_fault and (len(runs) != 1 or len(refused) or runs[0].refused):
-        raise csv_fault
+            if is_csv:
+                raise fault from None
+    runs, refused = read_file(path, read)
     if not runs:
         reasons = "; ".join(refused["reason"].unique()) or "nothing to read"
         raise BadInput(path, f"no run in it: {reasons}", "a run of several samples", "record it longer")
@@ -70,7 +67,10 @@ def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Ser
     varying = [at for at in places if columns or len(np.unique(run.values[~np.isnan(run.values[:, at]), at])) > 1]
     started = run.started_at
     times = (f"{started + timedelta(seconds=at):%F %T}" if started else f"{at:g}" for at in run.at_s.tolist())
-    return Series(tuple(run.names[at] for at in varying), run.values[:, varying], tuple(times))
+    counters = [run.counters[at] for at in varying]
+    units = (f"{counter.unit}/s" if counter.unit and counter.is_rate else counter.unit for counter in counters)
+    names = tuple(counter.name for counter in counters)
+    return Series(names, run.values[:, varying], tuple(times), tuple(units))
 
 
 def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> Series:
@@ -79,13 +79,15 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
     An empty cell, and an empty line, is a missing sample and keeps its row; so do empty lines after the last line with
     a value, but not the line end that closes the file. A column that is called a time, such as date or timestamp, holds
     the times of the rows, in whatever form, unless it is the only one or named in columns; without one, the first
-    column whose first row is a date or a clock does.
-    Raises BadInput, with the line, for a cell that is no number and for a line with another number of fields (a sample
-    that were left out would move all change points after it), and for a column that is not there."""
+    column whose first row is a date or a clock does. Cells may carry a unit (%, sizes, time spans, or these in a
+    second); their column is in that of its first cell.
+    Raises BadInput, with the line, for a cell that is no number, or of another unit than those above, and for a line
+    with another number of fields (a sample that were left out would move all change points after it), and for a column
+    that is not there."""
     names: list[str] = []
     mark, place, time_at = "", 1, -1
     wanted: list[int] = []
-    values, moments = array("d"), []
+    values, moments, units = array("d"), [], dict[int, Unit | None]()
     for block in read_lines(path, limits):
         if block.refused:
             first, reason, _ = block.refused[0]
@@ -103,7 +105,7 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
                 dated = (at for at, cell in enumerate(cells) if DATE.match(cell.strip(' "')))
                 time_at = next((at for at in dated if names[at] not in columns), -1)
                 wanted = [at for at in wanted if at != time_at]
-            values.extend([_cell(path, place, cells[at].strip().strip('"'), mark) for at in wanted])
+            values.extend([_cell(path, place, cells[at].strip().strip('"'), mark, units, at) for at in wanted])
             if time_at >= 0:
                 moments.append(cells[time_at].strip().strip('"'))
     if not names:
@@ -111,7 +113,8 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
     if not values:
         raise BadInput(path, "no sample in it", EXPECTED)
     table = np.frombuffer(values, dtype=np.float64).reshape(-1, len(wanted))
-    return Series(tuple(names[at] for at in wanted), table, tuple(moments) if time_at >= 0 else ())
+    written = tuple(unit.name if (unit := units.get(at)) else "" for at in wanted)
+    return Series(tuple(names[at] for at in wanted), table, tuple(moments) if time_at >= 0 else (), written)
 
 
 def _header_of(path: str, line: str) -> tuple[list[str], str]:
@@ -133,13 +136,33 @@ def _columns_of(path: str, names: list[str], columns: Sequence[str]) -> tuple[li
     return [names.index(wanted) for wanted in columns] or [at for at in range(len(names)) if at != time_at], time_at
 
 
-def _cell(path: str, place: int, cell: str, mark: str) -> float:
-    """1.234,5 is 1234.5 where commas do not part the fields."""
+class Unit(NamedTuple):
+    """name: as written; base: what it is a multiple of, size times: %, B or s, or one of them in a second."""
+
+    name: str
+    base: str
+    size: float
+
+
+def _cell(path: str, place: int, cell: str, mark: str, units: dict[int, Unit | None], at: int) -> float:
+    """1.234,5 is 1234.5 where commas do not part the fields. units: by column, of the cells above, None: without one;
+    the first cell with a value adds that of its column."""
     if cell.lower() in MISSING:
         return float("nan")
-    number = number_of(cell.replace(".", "").replace(",", ".") if "," in cell and mark != "," else cell)
+    text = cell.replace(".", "").replace(",", ".") if "," in cell and mark != "," else cell
+    number, base = number_of(text), ""
+    if number is None:
+        from tasks.intake.aliases import amount_of
+
+        number, base = amount_of(text) or (None, "")
+        if at not in units and (written := WRITTEN_UNIT.search(text)):
+            size, of = amount_of(f"1{written[0]}") or (1.0, "")
+            units[at] = Unit(written[0], base, size) if of == base else Unit(base, base, 1.0)
     if number is None or not np.isfinite(number):
-        raise BadInput(
-            f"{path}, line {place}", f"{cell[:40]!r} is no finite number", EXPECTED, "mend the line, or name --column"
-        )
-    return number
+        fault = "is no finite number"
+    else:
+        unit = units.setdefault(at, None)
+        if base == (unit.base if unit else ""):
+            return number / unit.size if unit else number
+        fault = f"is of another unit than the cells above ({unit.name if unit else 'which have none'})"
+    raise BadInput(f"{path}, line {place}", f"{cell[:40]!r} {fault}", EXPECTED, "mend the line, or name --column")

@@ -324,11 +324,11 @@ def _with_conditions(answer: Identification, run: Telemetry, model: Model) -> Id
     whole = busy + idle + (stolen or 0.0) if busy is not None and idle is not None else 0.0
     foreign_share = max(0.0, busy - own) / whole if whole and busy is not None and own is not None else None
     stolen_share = stolen / whole if whole and stolen is not None else None
+    n_cores = sum(bool(OF_ONE.fullmatch(name)) for name in means) if OF_ALL in means else whole
     if answer.view == "own":
         works, is_still = own, (switches or 0.0) < IDLE_SWITCHES  # not counted: the cores decide
     else:
         works = busy / whole if whole and busy is not None else None
-        n_cores = sum(bool(OF_ONE.fullmatch(name)) for name in means) if OF_ALL in means else whole
         is_still = works is not None and n_cores > 0 and works * n_cores < IDLE_MACHINE
     if works is not None and works < IDLE_CORES and is_still and answer.workload != IDLE:
         answer = replace(
@@ -338,6 +338,14 @@ def _with_conditions(answer: Identification, run: Telemetry, model: Model) -> Id
     elif answer.workload == IDLE and len(answer.present) == 1:
         answer = replace(answer, statement="idle")
     surer = []
+    if (
+        answer.view == "machine"
+        and works is not None
+        and works < IDLE_CORES
+        and not n_cores
+        and answer.workload != IDLE
+    ):
+        surer.append("how many cores the machine has (sar -P ALL): it may be idle")
     if answer.view == "machine" and "own" in model.views:
         has_group = any(counter.scope == "workload" for counter in run.counters)  # and too little of it is counted
         apart = "a control group for it alone (systemd-run --scope PROGRAM)"

@@ -332,13 +332,13 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     if target.pid is not None:
         why = f"{GROUP_COUNTERS}: process {target.pid} shares its control group with others, so that tells of them too"
         run = replace(run, missing=(why, *run.missing))
-    return replace(_with_shares(run, sampler_cores, None if subject == WHOLE else subject), processes=programs.shares)
+    return replace(_with_shares(run, sampler_cores, target.name()), processes=programs.shares)
 
 
 def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = CGROUP_ROOT) -> list[Telemetry]:
     """Sample each control group that holds processes, all at once; a run is called after the path of its group.
 
-    Those that ended meanwhile are left out. Raises NotFound where there are no groups, BadSetting as `record_live`."""
+    Those that ended meanwhile are left out. Raises NotFound where there are none, BadSetting as `record_live`."""
     settings = params or RecordParams()
     n_samples = _n_samples(seconds, settings)
     groups = {f"{path}\n": group for path, group in groups_at_work(root).items()}  # no counter is called like that
@@ -350,18 +350,20 @@ def record_each(seconds: float = 30, params: RecordParams | None = None, root: P
     sources = machine_sources()[:1]  # how busy the machine is: an answer about a group rests on the group alone
     for prefix, group in groups.items():
         sources += group_sources(group, prefix)
-    counted = dict(list(groups.items())[:MOST_COUNTED])
+    by_perf = dict(list(groups.items())[:MOST_COUNTED])
     programs = {prefix: Programs(Subject(group)) for prefix, group in groups.items()}
-    together, sampler_cores = _sampled(sources, list(programs.values()), counted, n_samples, settings, root)
+    together, sampler_cores = _sampled(sources, list(programs.values()), by_perf, n_samples, settings, root)
     runs = [
         replace(of_group(together, prefix), run_id=prefix.strip(), missing=(), processes=watched.shares)
         for prefix, watched in programs.items()
     ]
-    return [
-        _with_shares(run, sampler_cores, run.run_id)
-        for run in runs
-        if any(counter.scope == "workload" for counter in run.counters)
-    ]
+    counted = [run for run in runs if any(counter.scope == "workload" for counter in run.counters)]
+    if not counted:
+        raise NotFound(
+            f"{root}: of {len(runs)} control groups none could be counted: ended, or their controllers are off; "
+            "expected files such as cpu.stat in them; without these ask about a process: --subject PID"
+        )
+    return [_with_shares(run, sampler_cores, run.run_id) for run in counted]
 
 
 def _n_samples(seconds: float, settings: RecordParams) -> int:

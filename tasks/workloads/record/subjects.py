@@ -299,6 +299,13 @@ class Subject:
     pid: int | None = None
     partner: ControlGroup | None = None
 
+    def name(self, root: Path = CGROUP_ROOT) -> str | None:
+        """What it goes by however it was typed: the path of its group, else its process id; None: the machine."""
+        if self.group is None:
+            return None if self.pid is None else str(self.pid)
+        controller, folder = next(iter(self.group.folders.items()))
+        return str(folder.relative_to(root if self.group.version == 2 else root / controller))
+
     def sources(self, proc: Path = PROC, block: Path = BLOCK) -> list[Source]:
         """The files that tell of it, machine first; none is open yet."""
         sources = machine_sources(proc, block)

@@ -64,6 +64,19 @@ def test_a_person_sees_a_table_or_a_line_that_says_there_is_nothing(whorl: Whorl
     }
 
 
+def test_values_are_shown_in_the_unit_of_their_cells(whorl: Whorl, tmp_path: Path) -> None:
+    file = tmp_path / "panel.csv"
+    noise = np.random.default_rng(3).normal(size=60)
+    latencies = (f"{10 + 40 * (at >= 30) + noise[at]:.3f} ms,{at % 3}" for at in range(60))
+    file.write_text("\n".join(["latency,other", *latencies]) + "\n")
+    title, row = whorl("workloads", "changepoints", file, "--column", "latency").out.splitlines()
+    assert title.split() == ["row", "probability", "before", "(ms)", "after", "(ms)"]
+    assert 9 < float(row.split()[-2]) < 11 and 49 < float(row.split()[-1]) < 51
+    assert whorl("workloads", "changepoints", file, "--each").out.splitlines()[1].startswith("latency (ms)")
+    found = json.loads(whorl("workloads", "changepoints", file, "--each", "--json").out)["counters"]
+    assert found["latency"]["unit"] == "ms" and "unit" not in found["other"]
+
+
 def test_times_and_seasons_are_said_and_columns_can_be_named(whorl: Whorl, tmp_path: Path) -> None:
     noise = np.random.default_rng(4).normal(size=120)
     swings = 10 + 4 * np.sin(np.arange(120) * np.pi / 6) + 6 * (np.arange(120) >= 60) + noise

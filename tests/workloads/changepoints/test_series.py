@@ -1,6 +1,7 @@
 """A series for change points: every line is a sample, and what is no number is named with its line."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -85,19 +86,38 @@ def test_of_telemetry_the_counters_that_vary_are_series_with_their_times(tmp_pat
         series_of(str(path), ReadParams(), ["cpu"])
 
 
-def test_cells_with_units_are_read_as_everywhere_and_what_is_no_number_is_still_a_fault(tmp_path):
-    path = tmp_path / "panel.csv"
-    rows = [f"2026-11-20 10:00:0{at},{20 + at}.5%,{at + 1} MB/s" for at in range(6)]
-    path.write_text("Time,CPU busy,Net in\n" + "\n".join(rows))
-    found = series_of(str(path), ReadParams(), ["CPU busy"])
-    assert (found.names, found.values[:, 0].tolist()) == (("cpu_busy",), [20.5, 21.5, 22.5, 23.5, 24.5, 25.5])
-    assert found.times[1] == "2026-11-20 10:00:01"
-    assert series_of(str(path), ReadParams()).values[:, 1].tolist() == [1e6 * (at + 1) for at in range(6)]
-    for at, cell in ((3, "many"), (5, "7")):  # neither a gap in the series, nor a number in who knows which unit
-        broken = [*rows[:at], f"2026-11-20 10:00:0{at},{cell},1 MB/s", *rows[at + 1 :]]
-        path.write_text("Time,CPU busy,Net in\n" + "\n".join(broken))
-        with pytest.raises(BadInput, match=r"line 2: '20\.5%' is no finite number"):
-            series_of(str(path), ReadParams())
+def test_cells_with_units_are_in_the_unit_of_the_first_whatever_else_the_table_holds(tmp_path):
+    found = series(tmp_path, "day,latency,size,load\n1,10 ms,1 MiB,7\n2,0.5 s,512 KiB,8\n3,,3 MiB,9\n")
+    assert (found.names, found.units) == (("day", "latency", "size", "load"), ("", "ms", "MiB", ""))
+    assert found.values[:, 1] == pytest.approx([10, 500, np.nan], nan_ok=True)
+    assert found.values[:, 2] == pytest.approx([1, 0.5, 3])
+    found = series(tmp_path, "a;b;c\n12,5 %;1h 30m;24 Mb/s\n13 %;30 min;1000 kb/s\n")
+    assert (found.units, found.times) == (("%", "h", "Mb/s"), ())
+    assert found.values == pytest.approx(np.array([[12.5, 1.5, 24], [13, 0.5, 1]]))
+    (tmp_path / "s.csv").write_text("note,latency\nfirst,10 ms\n,20 ms\n")
+    assert read_series(str(tmp_path / "s.csv"), ReadLimits(), ["latency"]).values[:, 0] == pytest.approx([10, 20])
+
+
+OTHER_UNITS = {
+    "7": "line 4: '7' is of another unit than the cells above (%)",  # neither a number in who knows which unit
+    "7 ms": "line 4: '7 ms' is of another unit than the cells above (%)",
+    "many": "line 4: 'many' is no finite number",  # nor a gap in the series
+}
+
+
+@pytest.mark.parametrize(("cell", "reason"), OTHER_UNITS.items(), ids=OTHER_UNITS)
+def test_a_cell_of_another_unit_is_a_fault_with_its_line(tmp_path, cell, reason):
+    with pytest.raises(BadInput, match=re.escape(reason)):
+        series(tmp_path, f"cpu\n1 %\n2 %\n{cell}\n")
+    with pytest.raises(BadInput, match=re.escape("line 3: '1 %' is of another unit than the cells above (which have")):
+        series(tmp_path, "cpu\n1\n1 %\n")
+
+
+def test_units_in_other_tables_are_said_with_the_values(tmp_path):
+    rows = [{"Time": f"2026-11-20T10:00:0{at}", "Net in": f"{at + 1} MB/s"} for at in range(6)]
+    (tmp_path / "panel.json").write_text(json.dumps(rows))
+    found = series_of(str(tmp_path / "panel.json"), ReadParams(), ["Net in"])
+    assert (found.names, found.units, found.values[1, 0]) == (("net_in",), ("B/s",), 2e6)
 
 
 def test_telemetry_without_a_run_says_why(tmp_path):

@@ -155,13 +155,16 @@ def in_cores(n_cores, idle, prefix, suffix=""):
 )
 def test_a_machine_is_idle_by_anybodys_counters_unless_a_program_keeps_one_of_many_cores_busy(case, counted):
     stranger = case.strangers[0]
-    calm, at_work, one_of_64 = (
+    calm, busy, one_of_64 = (
         identify(on_machine(stranger, **counted(*of)), case.model) for of in ((2, 98.5), (2, 60.0), (64, 98.0))
     )
-    assert (calm.statement, at_work.statement, one_of_64.statement) == ("idle", "unknown", "unknown")
+    assert (calm.statement, busy.statement, one_of_64.statement) == ("idle", "unknown", "unknown")
     assert calm.stolen_share == pytest.approx(0.005)
     uncounted = identify(on_machine(stranger, **percent(0, 98.5)), case.model)  # how many cores, nobody says
     assert (uncounted.statement, uncounted.stolen_share) == ("unknown", pytest.approx(0.005))
+    cores = "how many cores the machine has (sar -P ALL): it may be idle"
+    at_work = identify(on_machine(stranger, **percent(0, 60.0)), case.model)
+    assert [cores in answer.surer for answer in (uncounted, one_of_64, at_work)] == [True, False, False]
 
 
 def test_what_a_model_cannot_hear_is_not_asked_for(case):

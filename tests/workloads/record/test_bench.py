@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadSetting, NotFound
+from tasks.machine import campaign_group
 from tasks.workloads.record.bench import disturbance_of, record_each, record_live
 from tasks.workloads.telemetry import Counter, Telemetry
 
@@ -83,6 +84,14 @@ def test_a_process_and_its_children_are_recorded_beside_the_machine(brief):
     assert run.missing[0].startswith(f"own.*: process {parent.pid} shares its control group with others")  # with us
 
 
+def test_a_group_is_kept_by_its_path_however_it_was_typed(brief):
+    with campaign_group() as group:
+        if group is None:
+            pytest.skip("no control group can be made")
+        path = group.folders["cpu"].name
+        assert record_live(f"/{path}/", 0.6, brief).conditions.subject == path
+
+
 def test_a_process_that_ends_leaves_missing_samples_and_no_error(brief):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"])
     run = record_live(str(child.pid), 1.0, brief)
@@ -127,3 +136,11 @@ def test_each_group_is_a_run_of_its_own_counters_and_its_share(stored, brief):
 def test_a_machine_without_groups_at_work_is_told_so(tmp_path, brief):
     with pytest.raises(NotFound, match=r"no control group holds a process; .* ask about a process .*--subject PID"):
         record_each(0.6, brief, tmp_path)
+
+
+def test_groups_none_of_which_can_be_counted_are_told_so(stored, brief):
+    for name in ("cpu.stat", "memory.current"):
+        for file in stored.rglob(name):
+            file.unlink()
+    with pytest.raises(NotFound, match=r"of 2 control groups none could be counted: .*--subject PID"):
+        record_each(0.6, brief, stored)

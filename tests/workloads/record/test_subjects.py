@@ -139,8 +139,9 @@ def tree(request, tmp_path):
 )
 def test_a_group_goes_by_its_path_unit_container_and_pod_in_either_version(tree, name, old, new):
     root, version = tree
-    group = subject_of(name, root=root).group
-    assert group.version == version
+    subject = subject_of(name, root=root)
+    group = subject.group
+    assert (group.version, subject.name(root)) == (version, old if version == 1 else new)
     if version == 1:
         assert group.folders == {key: root / key / old for key in ("cpu", "cpuacct", "memory")}
     else:
@@ -188,10 +189,10 @@ def test_a_process_that_has_a_group_to_itself_and_its_children_is_that_group(tre
     process(proc, 11, UNIT)
     procs = root / ("cpuacct" if version == 1 else ".") / UNIT / "cgroup.procs"
     procs.write_text("10\n11\n")
-    assert subject_of("10", root=root, proc=proc).group
+    assert subject_of("10", root=root, proc=proc).name(root) == UNIT
     procs.write_text("10\n11\n77\n")  # somebody else is in it
     shared = subject_of("10", root=root, proc=proc)
-    assert (shared.group, shared.pid) == (None, 10)
+    assert (shared.group, shared.pid, shared.name(root)) == (None, 10, "10")
 
 
 def test_a_process_that_shares_its_group_is_the_sum_of_its_tree(tmp_path):

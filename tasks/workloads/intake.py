@@ -242,15 +242,18 @@ def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: by
         yield replace(chunk, understood=parsed.understood)
         return
     rows = replaced(chunk.rows, NAMES, key)
+
+    def nameless(conditions: Any) -> Any:
+        if not isinstance(conditions, dict):
+            return conditions  # missing
+        subject = conditions["subject"] and pseudonym(conditions["subject"], "subject", key)
+        return {**conditions, "recording": "", "subject": subject}
+
     # what is said of columns that are no counters names them; programs and groups are called as one likes
     if len(rows):
         none: list[Any] = [[] for _ in range(len(rows))]
-        known = chunk.rows["conditions"]
-        hidden = [of and of["subject"] and pseudonym(of["subject"], "subject", key) for of in known]
-        nameless: list[Any] = [
-            of and {**of, "recording": "", "subject": subject} for of, subject in zip(known, hidden, strict=True)
-        ]
-        rows = rows.assign(refused_columns=none, processes=None, conditions=nameless)
+        conditions = list(map(nameless, chunk.rows["conditions"]))
+        rows = rows.assign(refused_columns=none, processes=None, conditions=conditions)
     counters = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items()}
     yield Chunk(rows, without_reasons(chunk.refused), counters)
 

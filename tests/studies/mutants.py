@@ -98,7 +98,7 @@ MUTANTS = (
     Mutant("the name of an interpreter proves a workload", "tasks/workloads/identify/programs.py",
            "if program not in INTERPRETERS", "if program", "tests/workloads/identify/test_programs.py"),
     Mutant("the share that others take is in cores", "tasks/workloads/identify/identification.py",
-           "max(0.0, busy - own) / n_cores if", "max(0.0, busy - own) if",
+           "max(0.0, busy - own) / whole if", "max(0.0, busy - own) if",
            "tests/workloads/identify/test_identification.py"),
     Mutant("neighbouring windows are learned from and held out", "tasks/workloads/identify/model.py",
            "rank * n_folds // len(places)", "rank % n_folds", "tests/workloads/identify/test_model.py"),

@@ -320,9 +320,10 @@ def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: 
     assert "144 later runs, which the figures below are of" in ended.out
     rows = [line.split("  ")[0] for line in ended.out.splitlines()]
     assert rows[-1] == "report: /reports/next.html"
-    names = ["the model", "the job's own earlier runs", "boosted quantiles", "one shape for all jobs"]
+    stacked = "these and the job's runs, by its number of runs"
+    names = ["the model", "the job's own earlier runs", "boosted quantiles", stacked, "one shape for all jobs"]
     at = rows.index("predicted by")
-    assert rows[at + 1 : at + 5] == names
+    assert rows[at + 1 : at + 6] == names
     assert ended.err.startswith("CRPS: ") and ended.err.endswith("\nnext: whorl jobs predict --source log\n")
     found = json.loads(whorl("jobs", "train", "--json").out)
     assert found["champion_id"] == first.model_id

@@ -200,16 +200,14 @@ def count_groups(connection: Connection, source: str, params: CharacteriseParams
     runs = KNOWN
     if np.isnan(medians_s).any():
         runs += f"\n    UNION ALL {UNKNOWN}"
-    sizes = [bins[kind].n_bins + 1 for kind in KINDS]
     ratio, delta = (bin_sql(kind, bins[kind]) for kind in KINDS)
-    values = NORMALISED_RUNS.format(n_parts=N_PARTS, runs=runs, **NORMALISED)
-    cell = f"(row * {sizes[0]} + {ratio} + 1) * {sizes[1]} + {delta} + 1"  # one number is counted fastest
-    cells = connection.sql(f"SELECT {cell} AS cell, count(*) AS n FROM ({values}) GROUP BY cell").to_arrow_table()
-    order = np.argsort(cells["cell"].to_numpy())
-    row_and_ratio, delta_bins = np.divmod(cells["cell"].to_numpy()[order], sizes[1])
-    rows, ratio_bins = np.divmod(row_and_ratio, sizes[0])
-    cell_bins: dict[Kind, Ints] = {"ratio": ratio_bins - 1, "delta": delta_bins - 1}
-    return GroupCounts(keys, medians_s, n_history, n_runs, bins, rows, cell_bins, cells["n"].to_numpy()[order])
+    normalised = NORMALISED_RUNS.format(n_parts=N_PARTS, runs=runs, **NORMALISED)
+    sql = f"SELECT row, {ratio} AS ratio_bin, {delta} AS delta_bin, count(*) AS n FROM ({normalised}) GROUP BY ALL"
+    cells = connection.sql(sql).fetchnumpy()
+    rows, ratio_bins, delta_bins = (cells[name].astype(np.int64) for name in ("row", "ratio_bin", "delta_bin"))
+    order = np.argsort((rows * (bins["ratio"].n_bins + 1) + ratio_bins) * (bins["delta"].n_bins + 1) + delta_bins)
+    cell_bins: dict[Kind, Ints] = {"ratio": ratio_bins[order], "delta": delta_bins[order]}
+    return GroupCounts(keys, medians_s, n_history, n_runs, bins, rows[order], cell_bins, cells["n"][order])
 
 
 def bin_sql(value: str, bins: Bins) -> str:
@@ -218,10 +216,11 @@ def bin_sql(value: str, bins: Bins) -> str:
     That of Bins.index for every value: the same operations in the same order on the same doubles."""
     low, high, n_inside = (f"'{float(number)!r}'::DOUBLE" for number in (bins.low, bins.high, bins.n_inside))
     first, last = ("<=", ">=") if bins.kind == "ratio" else ("<", ">")
-    inside = f"({value} - {low}) * {n_inside} / ({high} - {low})"
-    return (
-        f"CASE WHEN {value} {last} {high} THEN {bins.n_bins - 1} WHEN {value} {first} {low} THEN 0 "
-        f"WHEN {value} IS NULL THEN -1 ELSE least(trunc({inside})::INTEGER + 1, {bins.n_inside}) END"
+    inside = f"trunc(({value} - {low}) * {n_inside} / ({high} - {low}))::SMALLINT + 1::SMALLINT"
+    outlier, missing, most = (f"{number}::SMALLINT" for number in (bins.n_bins - 1, -1, bins.n_inside))
+    return (  # narrow integers are grouped fastest
+        f"CASE WHEN {value} {last} {high} THEN {outlier} WHEN {value} {first} {low} THEN 0::SMALLINT "
+        f"WHEN {value} IS NULL THEN {missing} ELSE least({inside}, {most}) END"
     )
 
 

@@ -26,7 +26,7 @@ from tasks.intake.tables import MAGIC
 from tasks.nodes.execution import Execution, Fault, ParsedLog, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
-from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
+from tasks.nodes.readers.vetting import NoExecution, aspect_of, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect, logs_in
 from tasks.nodes.tools.parsing import template_of, unreadable
 from tasks.quantities import counted
@@ -160,8 +160,12 @@ def _execution(
 
     tellers: counts who tells starts. Raises NoExecution with the reason for facts that cannot be."""
     started_at, teller = _start(log, file, params.time_zone)
+    aspect = PARSERS[benchmark].aspect
+    if aspect == "unknown":  # a tool that measures many things: each is a benchmark
+        benchmark = f"{benchmark}-{log.name}"
+        aspect = aspect_of(benchmark)
     facts: dict[str, Any] = {
-        "aspect": PARSERS[benchmark].aspect,
+        "aspect": aspect,
         "tool_version": log.version or None,
         "status": "failed" if log.has_failed else "completed",
         "started_at": started_at,

@@ -12,6 +12,8 @@ from tasks.nodes.tools import PARSERS
 
 LOGS = Path(__file__).parent / "logs"
 BENCHMARKS = {"fio": "disk-fio", "ioping": "disk-ioping", "qperf": "network-qperf", "iperf3": "network-iperf3"}
+BENCHMARKS |= {"stress-ng": "stress-ng", "openssl": "cpu-openssl", "STREAM": "memory-stream"}
+BENCHMARKS |= {"CoreMark": "cpu-coremark", "UnixBench": "system-unixbench"}
 Edit = Callable[[str], str] | tuple[str, str] | str  # what stands there once and what for it; where the log ends
 
 

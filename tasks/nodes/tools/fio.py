@@ -218,8 +218,8 @@ def _split_formats(log: Log) -> None:
     """A run that is told in JSON ends where another is described; one that is told as text, where JSON begins.
 
     Results as text behind JSON, without a description, are of the same run (--output-format=normal,json)."""
-    line_of, until = (lambda at: log.place + log.text.count("\n", 0, at)), 0
-    ends = {line_of(start): line_of(end) for start, end, _ in documents_in(log.text)}
+    lines_before, until = partial(log.text.count, "\n", 0), 0
+    ends = {log.place + lines_before(start): log.place + lines_before(end) for start, end, _ in documents_in(log.text)}
     heads, is_told, is_json = [log.place], False, False
     for line in log.lines:
         if line.place in ends:

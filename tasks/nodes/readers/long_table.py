@@ -40,7 +40,7 @@ from tasks.intake.tables import (
 )
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
-from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR, RESULT
+from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR, RESULT, SETTINGS
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.readers import vetting
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
@@ -134,7 +134,13 @@ def _long(table: WholeTable, renamed: Mapping[str, str], given: Collection[str])
         return table, []
     if {"metric", "value"} & {*table.names, *renamed}:
         return _with_units(table, renamed)
-    columns, taken = table.by_name(), {*KNOWN, *renamed.values()}
+    columns, taken, has_benchmark = (
+        table.by_name(),
+        {*KNOWN, *renamed.values()},
+        "benchmark" in {*table.names, *renamed},
+    )
+    if not has_benchmark:
+        taken |= {name for name in columns if metric_name(name) in SETTINGS}
     stems = {name: VALUE_AT_END.sub("", name) for name in columns if f"{VALUE_AT_END.sub('', name)}unit" in columns}
     units = {name: f"{stem}unit" for name, stem in stems.items()}  # rate.value, rate.unit
     read = {name: _measured(name, column) for name, column in columns.items() if name not in {*taken, *units.values()}}
@@ -143,7 +149,6 @@ def _long(table: WholeTable, renamed: Mapping[str, str], given: Collection[str])
         return table, []
     rows, n_metrics = np.repeat(np.arange(len(table.places)), len(metrics)), len(metrics)
     names = [metric_name(stems.get(name, name)) for name in metrics]
-    has_benchmark = "benchmark" in {*table.names, *renamed}
     text_columns = {"metric": names} if has_benchmark else {"benchmark": names, "metric": [RESULT] * n_metrics}
     lines = [f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"]
     if not {"started_at", "execution_id"} & {*table.names, *renamed, *given}:

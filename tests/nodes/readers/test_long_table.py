@@ -320,7 +320,7 @@ def test_rows_of_a_wide_table_without_a_time_or_an_id_are_executions_called_by_t
     found = found_in("node,benchmark,run,iops,lat (us)\nn1,fio,1,61.5,812\nn2,fio,1,60.8,830\nn1,fio,2,61.1,815\n")
     assert found.column("execution_id") == ["set/results.csv/2", "set/results.csv/3", "set/results.csv/4"]
     assert (found.column("node"), found.column("started_at")) == (["n1", "n2", "n1"], [None] * 3)
-    found = found_in("node,iops\nn1,61.5\nn2,60.8\n", "set/other.csv")
+    found = found_in("node,iops,Run\nn1,61.5,1\nn2,60.8,2\n", "set/other.csv")
     assert (found.column("execution_id"), found.column("benchmark")) == (
         ["set/other.csv/2/iops", "set/other.csv/3/iops"], ["iops"] * 2,
     )  # fmt: skip

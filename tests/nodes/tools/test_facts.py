@@ -83,6 +83,7 @@ HEADLINES = {
     },
 }
 
+HEADLINES["network-iperf3"] |= {"udp_transfer_bitrate": True, "udp_jitter": False, "udp_lost_share": False}
 HEADLINES |= {
     "disk-sysbench": {
         **dict.fromkeys(("read_iops", "write_iops", "read_bw", "write_bw"), True), "latency_avg": False,

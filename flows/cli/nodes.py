@@ -14,6 +14,7 @@ from tasks.nodes.node_words import (
     DETECTOR,
     HOW_TO_DATE,
     KIND,
+    behind_words,
     best_words,
     called,
     degrading_words,
@@ -349,6 +350,7 @@ def rank(
     answer = {
         "best": best_words(ranking["best"], ranking["n_nodes"], names),
         "most_suspicious": standing_out(watched.to_dict("records"), names),
+        "far_behind": behind_words(scores.to_dict("records"), names),
         "degrading": degrading_words(read_states(warehouse, source_name).to_dict("records"), names),
     }
     rows = records(_selected_rows(scores, node, machine_type, aspect, top))

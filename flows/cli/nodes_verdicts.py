@@ -164,11 +164,6 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     few = cautions_of(call, source_name)
     yield {**watched, "source": source_name, "open": still, "states": rows, "cautions": few}
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-    is_shown = (states["state"] != "healthy") | (states.index < MOST_STATES)
-    show_described(states_table(states[is_shown]))
-    if n_more := int((~is_shown).sum()):
-        print(f"and {n_more:,} more, all healthy; --json has them all")
-    print()
     if watched["alarms"]:
         for message in read_alarms(call.warehouse, watched["alarms"])["message"]:
             say(f"alarm: {message}")
@@ -180,6 +175,11 @@ def watch(call: Invocation, source: str | None = None, ask: bool = True) -> Outp
     print(f"report: {watched['report']}")
     for name in watched["asked"]:
         print(f"asked for a fresh benchmark: {name}")
+    print()
+    is_shown = (states["state"] != "healthy") | (states.index < MOST_STATES)
+    show_described(states_table(states[is_shown]))
+    if n_more := int((~is_shown).sum()):
+        print(f"and {n_more:,} more, all healthy; --json has them all")
     if watched["cannot_ask"]:
         nodes_without = ", ".join(watched["cannot_ask"])
         call.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")

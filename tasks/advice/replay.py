@@ -354,6 +354,10 @@ def _measures(rows: pd.DataFrame, prefix: str, params: ReplayParams) -> dict[str
     figures: dict[str, Any] = {f"{prefix}.n": len(rows.groupby(["job", "percentile", "seed"], dropna=False))}
     for n in (n for n in CHECKPOINTS if n <= params.runs):
         at = rows[rows["run"] == n]
+        if at.empty:
+            for key in (f"{prefix}.{measure}.{n}" for measure in ("mean", "median", "hit", "valid", "spent")):
+                figures |= {key: None, f"{key}.reason": "no job has so many configurations"}
+            continue
         is_valid = np.isfinite(at["ratio"])
         median = float(at["ratio"].median())
         figures[f"{prefix}.mean.{n}"] = float(at["ratio"].mean()) if is_valid.all() else None

@@ -48,6 +48,7 @@ N_STARTS = 3  # by what served other applications best
 CORRELATION = 0.8  # of the cost surfaces of two inputs of one application
 INTERVAL_Z = 1.645  # half of a 90 % interval, in standard deviations
 LIKELY = 0.25  # to meet the deadline
+NEARLY = 0.95  # as likely to complete as any other
 LEAST_RUNS, LEAST_VALUE = 6, 0.02  # enough has been tried, and another run is worth less than this share of the cost
 
 
@@ -166,6 +167,10 @@ def by_improvement(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
     candidates = problem.open_candidates(runs)
     if not len(runs.candidate) and not problem.others:
         return int(rng.choice(candidates))
+    if not np.isfinite(runs.log_cost).any() and not problem.others:  # nothing tells costs: the largest is the dearest
+        chance = problem.chance_completed(runs)[candidates]
+        candidates = candidates[chance >= NEARLY * chance.max()]
+        return int(candidates[np.argmin(problem.candidates.rate_per_h[candidates])])
     return int(candidates[np.argmax(_worth(problem, runs)[candidates])])
 
 

@@ -37,7 +37,8 @@ from tasks.advice.transfer import basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.nodes.answers import read_scores as read_node_scores
-from tasks.nodes.answers import thread_scores_of_source
+from tasks.nodes.answers import thread_scores_of
+from tasks.nodes.history import load_history
 from tasks.params import Params
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
@@ -421,7 +422,7 @@ def scores_for(table: str | None, warehouse: Warehouse, source: str | None, rena
         raise BadSetting(f"{given}; expected --scores FILE or --scores-of SOURCE (of `whorl nodes`)")
     if table is not None:
         return read_scores(table, renamed)
-    thread_scores = thread_scores_of_source(warehouse, str(source))
+    thread_scores = thread_scores_of(load_history(warehouse, str(source)))
     by_type = thread_scores[thread_scores["machine_type"] != ""].drop(columns="node")
     by_name = thread_scores[thread_scores["node"] != thread_scores["machine_type"]].drop(columns="machine_type")
     return pd.concat([by_type, by_name.rename(columns={"node": "machine_type"})], ignore_index=True)

@@ -81,11 +81,6 @@ def _ratio_of(of: Callable[[Capacity], float]) -> Ratio:
     return lambda runs, source, target: np.full(len(runs.runtime_s), of(source) / of(target))
 
 
-def _worse_ratio(runs: SourceRuns, source: Capacity, target: Capacity) -> Floats:
-    disk = source.disk_bytes_per_s / target.disk_bytes_per_s
-    return np.full(len(runs.runtime_s), np.fmax(source.cpu_all_threads / target.cpu_all_threads, disk))
-
-
 def _sum_ratio(runs: SourceRuns, source: Capacity, target: Capacity) -> Floats:
     """CPU seconds by the score and bytes by the disk's rate, one after the other, over the same on the source."""
     there_s = np.nan_to_num(runs.read_bytes / source.disk_bytes_per_s)
@@ -98,9 +93,7 @@ def _sum_ratio(runs: SourceRuns, source: Capacity, target: Capacity) -> Floats:
 
 SCALINGS: Mapping[str, Ratio] = {
     "runtime × vCPU ratio": _ratio_of(lambda kind: kind.vcpu),
-    "runtime × CPU score ratio (all threads)": _ratio_of(lambda kind: kind.cpu_all_threads),
     "runtime × CPU score ratio (one thread)": _ratio_of(lambda kind: kind.cpu_one_thread),
-    "runtime × worse of CPU and disk ratio": _worse_ratio,
     "runtime × (CPU s by score + bytes by disk)": _sum_ratio,
 }
 WITH_MEMORY = "no less memory"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.history import History, emulated_nodes, history_of, load_history, read_results, version_of
+from tasks.nodes.history import History, emulated_nodes, history_of, version_of
 from tasks.nodes.node_words import EMULATED, IS_EMULATED, KIND, WORD, called, no_model
-from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ReadParams, ScoreParams
+from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
 from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -260,16 +260,6 @@ def thread_scores_of(history: History) -> pd.DataFrame:
     return frame.melt(["node", "machine_type"], var_name="aspect", value_name="score").dropna(subset="score")[
         SCORE_COLUMNS
     ]
-
-
-def thread_scores_of_files(paths: Sequence[str]) -> pd.DataFrame:
-    """The same from results of benchmarks in files and folders that a reader of `nodes` knows."""
-    return thread_scores_of(read_results(list(paths), ReadParams(), "").history)
-
-
-def thread_scores_of_source(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The same from the executions of a source in the warehouse."""
-    return thread_scores_of(load_history(warehouse, source))
 
 
 def _stated(nodes: Sequence[str], emulated: Collection[str]) -> str:

@@ -4,6 +4,7 @@ import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tasks.quantities import is_missing, number, ratio
@@ -19,6 +20,7 @@ ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state),
 """
 NO_VALUE = "–"
 MINUTE = "%Y-%m-%d %H:%M"
+FAR_BEHIND = 0.8  # as of the peers of a node (ranking/suspicion.py)
 MOST_COUNTS = 6  # of nodes of which none stands out
 CHANCE = 0.01  # as suspicion.ALPHA, which needs numpy
 UNDECLARED = ("rule", "none")  # origins of an orientation that nobody declared
@@ -104,6 +106,24 @@ def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str])
     counts = ", ".join(most) + (" …" if len(watched) > MOST_COUNTS else "")
     why = _chance(first["p_value"]) if first["p_value"] >= CHANCE else "too few of any benchmark to matter"
     return f"no difference can be told, no node stands out: {counts} executions slow ({why})"
+
+
+def behind_words(scores: Sequence[Mapping[Any, Any]], names: Mapping[str, str]) -> str:
+    """Which nodes of no stated machine type lie far behind the median one in an aspect; empty for none.
+
+    scores: rows as in nodes.scores; names: of the nodes, as they are shown. A node that was always slow does not stand
+    out by slow executions: nobody but its peers, nodes of its machine type, shows that it could be faster."""
+    usual: dict[str, float] = {}
+    for aspect in dict.fromkeys(row["aspect"] for row in scores):
+        usual[aspect] = median(row["score"] for row in scores if row["aspect"] == aspect)
+    far = [
+        f"{names.get(row['node'], row['node'])} in {row['aspect']}, at {ratio(row['score'] / usual[row['aspect']])}"
+        for row in scores
+        if row["aspect"] != "all" and is_missing(row["machine_type"])
+        and (row["score"] if is_missing(row["high"]) else row["high"]) < FAR_BEHIND * usual[row["aspect"]]
+    ]  # fmt: skip
+    hint = "of the median node; name machine types (a column, or a manifest) to tell whether that is by design"
+    return f"{'; '.join(far[:MOST_COUNTS])}{' …' * (len(far) > MOST_COUNTS)} {hint}" if far else ""
 
 
 def degrading_words(states: Sequence[Mapping[Any, Any]], names: Mapping[str, str]) -> str:

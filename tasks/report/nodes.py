@@ -280,6 +280,8 @@ def _reasons(data: NodesData) -> Iterator[str]:
         first = [str(node) for node in data.best["node"][data.best["rank"] == 1]]
         best, places = node_words.best_words(first, len(data.best), names), node_words.placed_by(data["scores"])
         yield f"Best: {sentence(best)}. Places: {places}."
+        if behind := node_words.behind_words(data["scores"].to_dict("records"), names):
+            yield f"Far behind: {behind}."
     if rows := named(data["watched"]):
         names = {str(row["node"]): row["name"] for row in rows}
         yield f"By slow executions: {sentence(node_words.standing_out(rows, names))}."

@@ -28,7 +28,9 @@ from tasks.advice.estimate import (
 )
 from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
 from tasks.errors import BadInput, BadSetting, NotFound
-from tasks.nodes.answers import thread_scores_of_files
+from tasks.nodes.answers import thread_scores_of
+from tasks.nodes.history import read_results
+from tasks.nodes.params import ReadParams
 from tests.studies.lotaru import CLOUD, cases, errors_of, multiples, ours, read_executions, score_factor
 
 SIZES = np.array([1.0, 2.0, 3.0])
@@ -263,7 +265,7 @@ def test_the_shipped_calibration_is_what_the_published_workflows_say() -> None:
     folder = Path(os.environ.get("WHORL_DATASETS", "-"))
     if not (folder / "lotaru").exists() or not (folder / "sparecores").exists():
         pytest.skip("needs lotaru/ and sparecores/ in the folder WHORL_DATASETS")
-    scores = thread_scores_of_files([str(folder / "sparecores" / "gcp")])
+    scores = thread_scores_of(read_results([str(folder / "sparecores" / "gcp")], ReadParams()).history)
     factors = score_factor(scores, {name: f"{name}-standard-4" for name in CLOUD})
     executions = read_executions(str(folder / "lotaru" / "execution_reports"))
     each = [

@@ -88,6 +88,15 @@ def test_a_failed_run_of_unknown_time_is_not_one_that_cost_nothing() -> None:
     assert figures_of(found[~has_failed], SMALL)["all.random.spent.1"] >= 1
 
 
+def test_a_figure_after_more_runs_than_there_are_configurations_is_null_with_the_reason() -> None:
+    jobs = jobs_of(table(), MACHINES, {})
+    longer = SMALL.model_copy(update={"runs": 6})
+    figures = figures_of(replay(jobs[0], LearnableRuns(jobs), "random", "completed", longer), longer)
+    for measure in ("mean", "median", "hit", "valid", "spent"):
+        assert figures[f"completed.random.{measure}.6"] is None
+        assert figures[f"completed.random.{measure}.6.reason"] == "no job has so many configurations"
+
+
 def test_a_target_makes_slow_runs_invalid() -> None:
     jobs = jobs_of(table(), MACHINES, {})
     found = replay(jobs[0], LearnableRuns(jobs), "random", "completed", SMALL)

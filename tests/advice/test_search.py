@@ -66,6 +66,16 @@ def test_a_memory_need_saves_the_runs_on_clusters_that_are_too_small(clusters: C
     assert np.mean(with_need) < np.mean(without)
 
 
+def test_after_failures_of_unknown_cost_alone_comes_no_larger_cluster_than_it_takes(clusters: Configurations) -> None:
+    problem = Problem(clusters, params=FIXED)
+    smallest = int(np.argmin(clusters.rate_per_h))
+    failed = TrialRuns(np.array([smallest]), np.array([-np.inf]), np.array([False]))
+    chance = problem.chance_completed(failed)
+    chosen = by_improvement(problem, failed, np.random.default_rng(0))
+    assert chance[chosen] >= 0.95 * chance.max()
+    assert clusters.rate_per_h[chosen] < clusters.rate_per_h.max() / 2
+
+
 @pytest.mark.parametrize("method", [at_random, by_improvement])
 def test_a_search_to_the_end_runs_every_candidate_once(clusters: Configurations, method) -> None:  # type: ignore[no-untyped-def]
     outcome = outcome_of(np.log(clusters.total_memory_gb), failed=[1, 7])

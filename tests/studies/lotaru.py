@@ -398,13 +398,16 @@ def main(datasets: str) -> None:
 
     FOLDER has lotaru/ and sparecores/. Scores: whorl's of one thread from SpareCores' raw results, SpareCores' own of
     stress-ng, Lotaru's of sysbench."""
-    from tasks.nodes.answers import thread_scores_of_files
+    from tasks.nodes.answers import thread_scores_of
+    from tasks.nodes.history import read_results
+    from tasks.nodes.params import ReadParams
 
     types = {name: f"{name}-standard-4" for name in CLOUD}
     rows = pd.read_csv(Path(datasets) / "sparecores" / "summary_scores.csv")
     rows = rows[rows["vendor"] == "gcp"].rename(columns={"instance": "machine_type", "stressng_1": "score"})
+    recorded = read_results([str(Path(datasets) / "sparecores" / "gcp")], ReadParams()).history
     scores = {
-        "whorl": score_factor(thread_scores_of_files([str(Path(datasets) / "sparecores" / "gcp")]), types),
+        "whorl": score_factor(thread_scores_of(recorded), types),
         "stress-ng": score_factor(rows.assign(aspect=CPU_ONE_THREAD), types),
     }
     found = table(str(Path(datasets) / "lotaru"), scores, get_args(Source))

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.answers import thread_scores_of_files
+from tasks.nodes.answers import thread_scores_of
+from tasks.nodes.history import read_results
+from tasks.nodes.params import ReadParams
 from tests.studies.lotaru import (
     CLOUD,
     Case,
@@ -114,7 +116,8 @@ def test_ours_is_better_than_the_published_with_each_source_of_scores(
     folder: Path, executions: pd.DataFrame, scores: str
 ) -> None:
     if scores == "whorl":
-        factors = score_factor(thread_scores_of_files([str(folder / "sparecores" / "gcp")]), TYPES)
+        recorded = read_results([str(folder / "sparecores" / "gcp")], ReadParams()).history
+        factors = score_factor(thread_scores_of(recorded), TYPES)
     elif scores == "stress-ng":
         rows = pd.read_csv(folder / "sparecores" / "summary_scores.csv")
         rows = rows[rows["vendor"] == "gcp"].rename(columns={"instance": "machine_type", "stressng_1": "score"})

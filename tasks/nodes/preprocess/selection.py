@@ -51,6 +51,7 @@ RESULT = "result"  # the metric of a benchmark that was a column: its name is th
 SETTINGS = frozenset({
     "version", "num_threads", "number_of_threads", "threads", "prime_numbers_limit", "block_size", "total_size",
     "operation", "scope", "number_of_processes", "msg_size", "timeout", "access_recv", "iodepth", "port", "seed",
+    "run", "round", "iteration", "repetition", "repeat", "rep", "trial", "attempt",
 })  # whole names  # fmt: skip
 
 

@@ -42,7 +42,7 @@ _ALL = (
     Reader("recorded", 1, "whorl's own recordings, executions-NNNN", (".parquet",), recorded.sniff, recorded.read),
     Reader("azure-vm-noise", 2, "tables of Azure's VM noise study", (".parquet", ".csv"), azure.sniff, azure.read),
     Reader("long", 6, LONG, long_table.ENDINGS, long_table.sniff, long_table.read),
-    Reader("logs", 6, "raw logs of sysbench, fio, ioping, qperf and iperf3", logs.ENDINGS, logs.sniff, logs.read),
+    Reader("logs", 7, "raw logs of tools (fio, iperf3, sysbench, stress-ng, …)", logs.ENDINGS, logs.sniff, logs.read),
     Reader("sparecores", 2, SPARECORES, (), sparecores.sniff, sparecores.read),
 )
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}

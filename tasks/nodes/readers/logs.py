@@ -26,9 +26,9 @@ from tasks.intake.tables import MAGIC
 from tasks.nodes.execution import Execution, Fault, ParsedLog, as_chunk
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
-from tasks.nodes.readers.vetting import NoExecution, hash_of, slug, vetted_facts
+from tasks.nodes.readers.vetting import NoExecution, aspect_of, hash_of, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect, logs_in
-from tasks.nodes.tools.parsing import template_of, unreadable
+from tasks.nodes.tools.parsing import Metrics, in_base, template_of, unreadable
 from tasks.quantities import counted
 
 ENDINGS = (".log", ".txt", ".out", ".json", ".log.gz", ".txt.gz", ".out.gz", ".json.gz")
@@ -160,11 +160,16 @@ def _execution(
 
     tellers: counts who tells starts. Raises NoExecution with the reason for facts that cannot be."""
     started_at, teller = _start(log, file, params.time_zone)
+    aspect, took_s = PARSERS[benchmark].aspect, _took_s(log, PARSERS[benchmark].metrics)
+    if aspect == "unknown":  # a tool that measures many things: each is a benchmark
+        benchmark = f"{benchmark}-{log.name}"
+        aspect = aspect_of(benchmark)
     facts: dict[str, Any] = {
-        "aspect": PARSERS[benchmark].aspect,
+        "aspect": aspect,
         "tool_version": log.version or None,
         "status": "failed" if log.has_failed else "completed",
         "started_at": started_at,
+        "duration_s": took_s,
         "execution_id": file,
         "node": node_of(file, params),
         "benchmark": benchmark,
@@ -175,6 +180,17 @@ def _execution(
     if "started_at" not in labels:
         tellers[teller, log.tool] += 1
     return Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, log.text, place)
+
+
+def _took_s(log: ParsedLog, metrics: Metrics) -> float | None:
+    """The longest time that a log tells of its run, in seconds; None where it tells none."""
+    times_s = [
+        in_base(value.value, value.unit)
+        for value in log.measured
+        if (facts := metrics[value.metric]).unit == "s"
+        and (facts.higher_is_better, facts.is_cumulative_over, facts.is_setting) == (None, None, False)
+    ]
+    return max(times_s, default=None)
 
 
 def _start(log: ParsedLog, file: str, zone: str) -> tuple[datetime | None, Teller]:

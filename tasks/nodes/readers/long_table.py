@@ -12,9 +12,10 @@ say."""
 import contextlib
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from tasks.intake.aliases import is_text, named, trimmed
 from tasks.intake.cells import Cells, are_none, flags, measured, texts, times
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import UTF8_MARK, Chunk, all_refusals, refusals
+from tasks.intake.labels import absolute
 from tasks.intake.tables import (
     JSON_MARKS,
     WholeTable,
@@ -38,7 +40,7 @@ from tasks.intake.tables import (
 )
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
-from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR, RESULT
+from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR, RESULT, SETTINGS
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.readers import vetting
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
@@ -100,11 +102,12 @@ Entries = Sequence[Mapping[str, Any]]
 
 
 def sniff(head: bytes, path: str) -> bool:
-    """A header or footer with benchmark, metric and value; JSON whose objects name a node and a benchmark."""
+    """A header or footer with benchmark, metric and value; JSON whose objects name these, or a node and a benchmark."""
     start = head.removeprefix(UTF8_MARK).lstrip()
     if start.startswith(JSON_MARKS):
         keys = keys_of(start)
-        return all(any(named(keys, (ours, *ALIASES[ours]), ())) for ours in ("node", "benchmark"))
+        are_named = {ours for ours in ALIASES if any(named(keys, (ours, *ALIASES[ours]), ()))}
+        return are_named >= OWN_NAMES or are_named >= {"node", "benchmark"}
     return set(column_names(head, path)) >= OWN_NAMES
 
 
@@ -114,22 +117,30 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     is_named = bool(params.label_from) or any("node" in entry for entry in entries)
     aliases = {ours: (ours, *ALIASES.get(ours, ())) for ours in KNOWN if not (is_named and ours == "node")}
     recognised = known_otherwise(table.names, aliases, params.columns)
-    table, notes = _long(table, {**recognised, **params.columns})
+    given = {name for entry in entries for name in entry}
+    table, notes = _long(table, {**recognised, **params.columns}, given)
     columns = _columns(table, params, entries, recognised)
     rows, faults = _rows(table, columns, params, entries)
     lines = [f"read `{theirs}` as {ours}" for ours, theirs in recognised.items() if ours in columns]
     yield replace(_grouped(table, rows, faults), understood=(*lines, *notes))
 
 
-def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, list[str]]:
+def _long(table: WholeTable, renamed: Mapping[str, str], given: Collection[str]) -> tuple[WholeTable, list[str]]:
     """A wide table, a column a metric, as a long one, a row a metric, and what was understood; a long one as it is.
 
-    Without a benchmark each column is one, with a single metric."""
+    Without a benchmark each column is one, with a single metric. Without a time or an id, which may be given by a
+    manifest, each row is an execution, called by its line."""
     if len(set(table.names)) < len(table.names):
         return table, []
     if {"metric", "value"} & {*table.names, *renamed}:
         return _with_units(table, renamed)
-    columns, taken = table.by_name(), {*KNOWN, *renamed.values()}
+    columns, taken, has_benchmark = (
+        table.by_name(),
+        {*KNOWN, *renamed.values()},
+        "benchmark" in {*table.names, *renamed},
+    )
+    if not has_benchmark:
+        taken |= {name for name in columns if metric_name(name) in SETTINGS}
     stems = {name: VALUE_AT_END.sub("", name) for name in columns if f"{VALUE_AT_END.sub('', name)}unit" in columns}
     units = {name: f"{stem}unit" for name, stem in stems.items()}  # rate.value, rate.unit
     read = {name: _measured(name, column) for name, column in columns.items() if name not in {*taken, *units.values()}}
@@ -138,11 +149,16 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
         return table, []
     rows, n_metrics = np.repeat(np.arange(len(table.places)), len(metrics)), len(metrics)
     names = [metric_name(stems.get(name, name)) for name in metrics]
-    has_benchmark = "benchmark" in {*table.names, *renamed}
     text_columns = {"metric": names} if has_benchmark else {"benchmark": names, "metric": [RESULT] * n_metrics}
+    lines = [f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"]
+    if not {"started_at", "execution_id"} & {*table.names, *renamed, *given}:
+        called = [f"{'/'.join(PurePath(absolute(table.path)).parts[-2:])}/{place}" for place in table.places]
+        tests = [""] * n_metrics if has_benchmark else [f"/{name}" for name in names]
+        text_columns["execution_id"] = [f"{row}{test}" for row in called for test in tests]
+        lines.append("each row is an execution, called by its line: nobody says when it ran")
     kept = {name: column.take(pa.array(rows)) for name, column in columns.items() if name not in metrics}
     long_columns = {
-        name: pa.chunked_array([pa.array(np.tile(texts, len(table.places)))]) for name, texts in text_columns.items()
+        name: pa.chunked_array([pa.array(np.resize(texts, len(rows)))]) for name, texts in text_columns.items()
     }
     stated = [
         texts(columns[units[name]]).values if name in units else unit  # noqa: PD011
@@ -151,7 +167,6 @@ def _long(table: WholeTable, renamed: Mapping[str, str]) -> tuple[WholeTable, li
     for name, parts in (("value", [values for values, _ in metrics.values()]), ("unit", stated)):
         long_columns[name] = pa.chunked_array([pa.array(np.column_stack(parts).ravel(), from_pandas=True)])
     everything = kept | long_columns
-    lines = [f"read {', '.join(f'`{name}`' for name in metrics)} as {'metrics' if has_benchmark else 'benchmarks'}"]
     unread = [name for name, cells in read.items() if cells is None]
     lines += [f"not read: {quoted(unread)} (neither numbers nor numbers with a known unit)"] if unread else []
     named: Any = {"names": list(everything), "columns": list(everything.values())}

@@ -4,10 +4,10 @@ from collections import deque
 from collections.abc import Iterator
 
 from tasks.nodes.execution import ParsedLog
-from tasks.nodes.tools import fio, ioping, iperf3, qperf, sysbench
+from tasks.nodes.tools import fio, ioping, iperf3, lines, qperf, sysbench
 from tasks.nodes.tools.parsing import Parser, Piece, documents_in, split
 
-_ALL = (*sysbench.PARSERS, fio.PARSER, ioping.PARSER, qperf.PARSER, iperf3.PARSER)
+_ALL = (*sysbench.PARSERS, fio.PARSER, ioping.PARSER, qperf.PARSER, iperf3.PARSER, *lines.PARSERS)
 PARSERS: dict[str, Parser] = {parser.benchmark: parser for parser in _ALL}
 
 

@@ -41,6 +41,7 @@ from tasks.nodes.tools.parsing import (
     Parser,
     at_path,
     checked,
+    documents_in,
     facts_of,
     in_binary,
     looks_like_json,
@@ -183,6 +184,8 @@ POWERS, BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}, 1_024
 
 def _read(log: Log) -> None:
     if looks_like_json(log.text):
+        _split_formats(log)
+    if looks_like_json(log.text):
         document = log.document(lambda content: bool({"jobs", "fio version"} & mapping(content).keys()), _goes_on)
         log.fault_lines(log.lines, ERRORS, is_failure=False)  # its job says whether it failed
         if document:
@@ -208,6 +211,27 @@ def _split(log: Log) -> None:
             results, has_status = set(), False
         results |= {key} if key else set()
         has_status |= bool(results and RUN_STATUS.match(line.text))
+    log.split(heads)
+
+
+def _split_formats(log: Log) -> None:
+    """A run that is told in JSON ends where another is described; one that is told as text, where JSON begins.
+
+    Results as text behind JSON, without a description, are of the same run (--output-format=normal,json)."""
+    lines_before, until = partial(log.text.count, "\n", 0), 0
+    ends = {log.place + lines_before(start): log.place + lines_before(end) for start, end, _ in documents_in(log.text)}
+    heads, is_told, is_json = [log.place], False, False
+    for line in log.lines:
+        if line.place in ends:
+            heads += [line.place] if is_told and not is_json else []
+            is_told, is_json, until = True, True, ends[line.place]
+        elif line.place <= until:
+            continue
+        elif is_json and (DESCRIBED.match(line.text) or VERSION.match(line.text)):
+            heads.append(line.place)
+            is_told = is_json = False
+        else:
+            is_told |= bool(JOB.match(line.text))
     log.split(heads)
 
 

@@ -1,4 +1,4 @@
-"""iperf3: JSON (-J), or text of 3.0 to 3.x; TCP, of the client; one way, back (-R), both ways (--bidir).
+"""iperf3: JSON (-J), or text of 3.0 to 3.x; of the client; TCP one way, back (-R), both ways (--bidir); UDP in JSON.
 
 Metrics by direction: tx_c (the client sends) and rx_c (the client receives), as [TX-C] and [RX-C] in the text.
 
@@ -75,6 +75,15 @@ OF_CONNECTION = """
     tx_c_max_snd_cwnd | = B | | largest congestion window of the client
     """
 METRICS = {**OF_DIRECTION["tx_c"], **OF_DIRECTION["rx_c"], **facts_of("network", OF_CONNECTION)}
+# as the receiver counts them; whichever way they went
+OF_UDP = """
+    udp_time | = s | sum/seconds=s | time of the test
+    udp_transfer_bitrate | +! B/s | sum_received/bits_per_second=bits/sec; sum/bits_per_second=bits/sec | speed
+    udp_packets | + 1 per udp_time | sum/packets= | packets sent
+    udp_lost_share | -! % | sum/lost_percent=% | packets that did not arrive
+    udp_jitter | -! s | sum/jitter_ms=ms | mean change of the time that a packet takes
+    """
+UDP_METRICS = facts_of("network", OF_UDP)
 
 STARTS = (re.compile(r"^iperf (3\.[0-9A-Za-z.+\-]+)"), re.compile(r"^Connecting to host"))
 ERRORS = re.compile(r"^\s*iperf3?: (error|interrupt|parameter error|unable|warning)")
@@ -84,7 +93,7 @@ SIGNS = re.compile(
     re.MULTILINE,
 )
 REVERSE = "_bidir_reverse"
-UDP = "a UDP test; expected TCP"
+UDP = "a UDP test, which is read in JSON alone; run with -J"
 OF_SERVER = "the log of a server; the client's is read"
 SUMMARY = re.compile(
     rf"\[ *(?P<stream>SUM|\d+)\](?:\[(?P<way>TX-C|RX-C)\])? +{NUMBER}-(?P<time>{NUMBER}) +(?P<time_unit>sec) +"
@@ -112,6 +121,7 @@ BITRATES = ("start/target_bitrate", "start/test_start/target_bitrate")
 
 
 def _read(log: Log) -> None:
+    log.metrics = METRICS
     if looks_like_json(log.text):
         log.fault_lines(log.lines, ERRORS)
         if document := log.document(lambda content: bool({"start", "end", "error"} & mapping(content).keys())):
@@ -142,7 +152,9 @@ def _read_json(log: Log, document: Document) -> None:
         ways.pop()
     _read_json_settings(log, content, "both" if len(ways) > 1 else ways[0].removesuffix("_c"))
     if at_path(content, "start/test_start/protocol") == "UDP":
-        log.fault(place, UDP)
+        log.metrics = UDP_METRICS
+        log.setting("protocol", "UDP")
+        log.take_paths(Document(place, end, "end/"), UDP_METRICS)
         return
     if "sum_sent" not in end:
         log.fault(place, "no sum_sent under end; expected a TCP test")
@@ -260,4 +272,4 @@ def _take_cpu(log: Log, match: re.Match[str], line: LogLine) -> None:
             log.take(f"{way}_cpu_util_{end}{mode}", number, "%", line)
 
 
-PARSER = Parser("network-iperf3", TOOL, "network", METRICS, _read, SIGNS)
+PARSER = Parser("network-iperf3", TOOL, "network", METRICS | UDP_METRICS, _read, SIGNS)

@@ -247,7 +247,7 @@ class Log:
         """Go on with one of the logs that begin at these lines; the others are the rest."""
         pieces = split(self.piece, places)
         self.piece = pieces.pop(kept)
-        self.rest += [piece for piece in pieces if piece.text.strip()]
+        self.rest = [*(piece for piece in pieces if piece.text.strip()), *self.rest]
         self.text, self.place = self.piece.text, self.piece.place
         last = self.place + self.text.removesuffix("\n").count("\n")
         self.lines = [line for line in self.lines if self.place <= line.place <= last]

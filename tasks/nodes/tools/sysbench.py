@@ -1,4 +1,4 @@
-"""The text of sysbench cpu and memory, 0.4, 0.5, 1.0 and 1.1: lines with a label, a colon and one or two values.
+"""The text of sysbench cpu and memory, 0.4, 0.5, 1.0 and 1.1, and of fileio, 1.0: a label, a colon, one or two values.
 
 A line with a known label and without a number that can be used is a fault. A last line without a line break counts as
 cut off, unless its decimals are all there (sysbench prints four for times, two for deviations). Without an event
@@ -46,8 +46,18 @@ MEMORY = f"""
     transfer_size | + B per total_time ~{0.01 * 2**20} | {MOVED}= | bytes transferred
     transfer_rate | +! B/s ~{0.01 * 2**20} | {MOVED}= | bytes transferred a second
     """
+FILES = """
+    number_of_threads | = 1 | number of threads= | setting: threads
+    read_iops | +! 1/s ~0.01 | reads/s=/sec | reads a second
+    write_iops | +! 1/s ~0.01 | writes/s=/sec | writes a second
+    fsync_rate | + 1/s ~0.01 | fsyncs/s=/sec | calls of fsync a second
+    read_bw | +! B/s ~1e4 | read, mib/s=MiB/s | bytes read a second
+    write_bw | +! B/s ~1e4 | written, mib/s=MiB/s | bytes written a second
+    """
+MODE = re.compile(r"^(?:Doing (?P<mode>.+) test|(?P<size>\S+) total file size|Block size (?P<block_size>\S+))$")
 CPU_METRICS = facts_of("cpu", CPU + SHARED.format(latency="!"))
 MEMORY_METRICS = facts_of("memory", MEMORY + SHARED.format(latency=""))
+FILE_METRICS = facts_of("disk", FILES + SHARED.format(latency="!"))
 
 STARTS = (re.compile(r"^sysbench v?([0-9][0-9A-Za-z.\-]*)"), re.compile(r"^Running the test with following options"))
 ERRORS = re.compile(r"^\s*(FATAL|ALERT|CRITICAL|error|sysbench: )\b", re.IGNORECASE)
@@ -59,12 +69,14 @@ MEMORY_SIGNS = re.compile(
     r"^(Running memory speed test|Doing memory operations speed test|Operations performed:|Total operations:)",
     re.MULTILINE,
 )
+FILE_SIGNS = re.compile(r"^(Extra file open flags:|File operations:)", re.MULTILINE)
 MOVED_LINE = re.compile(rf"^({NUMBER} \S+) {MOVED} (\(.*)$")
 OTHER_PERCENTILE = re.compile(r"^(?:approx\.\s+)?([0-9]+)(?:th)? percentile$")
 ONE = re.compile(rf"({NUMBER})\s*([A-Za-z/]*)")
 TWO = re.compile(rf"({NUMBER}) ?([A-Za-z]*)(?:/| ?\(\s*)({NUMBER}) ?(per second|ops/sec|[A-Za-z/]*)\)?")
 PER_SECOND = {"per second": "/sec", "ops/sec": "/sec"}
 WHOLE_LAST = re.compile(r"[0-9]\.[0-9]{4}/[0-9]+\.[0-9]{2}$")
+WAYS = ("read_", "write_", "fsync_")
 WITHOUT_EVENTS = ("total_time", "total_number_of_events")  # what is known of a run without an event
 
 
@@ -76,6 +88,8 @@ def _read(log: Log, *, signs: re.Pattern[str]) -> None:
         log.drop(name for name, fact in log.metrics.items() if not (fact.is_setting or name in WITHOUT_EVENTS))
         reason = "no event was counted: nothing is known of rates and times"
         log.fault(part[-1].place, reason, part[-1].text, is_failure=True)
+
+    log.drop(metric for metric in FILE_METRICS if metric.startswith(WAYS) and not log.value(metric))  # not asked for
 
 
 def _read_labels(log: Log, lines: list[LogLine]) -> None:
@@ -97,6 +111,9 @@ def _read_labels(log: Log, lines: list[LogLine]) -> None:
                 _take(log, table[label], rest, line)
         elif colon and label in TEXTS and "block_size" in log.metrics and not line.is_cut:
             log.setting(TEXTS[label], rest)
+        elif "read_bw" in log.metrics and (match := MODE.match(line.text.strip())):
+            for name, text in match.groupdict(default="").items():
+                log.setting(name, text)
         elif colon and (other := OTHER_PERCENTILE.match(label)):
             log.fault(line.place, f"percentile {other[1]} is not kept; run with --percentile=95", line.text)
     if not has_end:
@@ -114,9 +131,11 @@ def _take(log: Log, cells: list[tuple[str, str]], rest: str, line: LogLine) -> N
         log.take(metric, number, PER_SECOND.get(printed) or in_binary(printed) or unit, line)  # 0.4: MB is 1,024² bytes
 
 
-HEADS = re.compile(rf"{STARTS[0].pattern}|{CPU_SIGNS.pattern}|{MEMORY_SIGNS.pattern}", re.MULTILINE)
-READ_CPU, READ_MEMORY = (partial(_read, signs=signs) for signs in (CPU_SIGNS, MEMORY_SIGNS))
+SIGNS = (CPU_SIGNS, MEMORY_SIGNS, FILE_SIGNS)
+HEADS = re.compile("|".join(signs.pattern for signs in (STARTS[0], *SIGNS)), re.MULTILINE)
+READ_CPU, READ_MEMORY, READ_FILES = (partial(_read, signs=signs) for signs in SIGNS)
 PARSERS = (
     Parser("cpu-sysbench", TOOL, "cpu", CPU_METRICS, READ_CPU, CPU_SIGNS, HEADS),
     Parser("memory-sysbench", TOOL, "memory", MEMORY_METRICS, READ_MEMORY, MEMORY_SIGNS, HEADS),
+    Parser("disk-sysbench", TOOL, "disk", FILE_METRICS, READ_FILES, FILE_SIGNS, HEADS),
 )

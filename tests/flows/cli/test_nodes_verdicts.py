@@ -173,7 +173,7 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(whorl: Whorl, flow_finds
     with writing(model_in_use) as connection, transaction(connection):
         insert_rows(connection, "nodes.states", STATES, {"source": "log", "model_id": "m"})
     ended = whorl.done("nodes", "watch")
-    rows = [re.split(r" {2,}", line.strip()) for line in ended.out.splitlines()[1:3]]
+    rows = [re.split(r" {2,}", line.strip()) for line in ended.out.partition("\n\n")[2].splitlines()[1:3]]
     assert rows == [
         ["node-2", "disk", "confirmed", "2026-01-06 12:00", "1,200", "4", "1", "5.0 %"],
         ["node-1", "disk", "healthy", "–", "40", "0", "0", "–"],

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.answers import answer, learn, thread_scores_of_files
+from tasks.nodes.answers import answer, learn, thread_scores_of
 from tasks.nodes.evaluate.protocol import ranked_nodes
 from tasks.nodes.history import read_results
 from tasks.nodes.node_words import best_words
@@ -299,7 +299,7 @@ def results(path: Path, is_cut: Callable[[int], bool] = lambda threads: False) -
 
 
 def test_one_thread_and_all_threads_are_apart(tmp_path: Path) -> None:
-    found = thread_scores_of_files([results(tmp_path / "results.csv")])
+    found = thread_scores_of(read_results([results(tmp_path / "results.csv")], ReadParams()).history)
     table = found.pivot_table(index="node", columns="aspect", values="score")
     one, every = table["cpu_one_thread"], table["cpu_all_threads"]
     assert one["a"] / one["b"] == pytest.approx(1)
@@ -329,7 +329,7 @@ def test_scores_of_one_thread_follow_what_cloud_types_are_known_for() -> None:
     if not folder.exists():
         pytest.skip("needs sparecores/ in the folder WHORL_DATASETS")
     types = ("n1-standard-4", "n2-standard-4", "c2-standard-4")
-    found = thread_scores_of_files([str(folder / name) for name in types])
+    found = thread_scores_of(read_results([str(folder / name) for name in types], ReadParams()).history)
     one = found[found["aspect"] == "cpu_one_thread"].set_index("machine_type")["score"]
     assert one["n2-standard-4"] / one["n1-standard-4"] == pytest.approx(1.264, abs=0.005)
     assert one["n2-standard-4"] / one["c2-standard-4"] == pytest.approx(0.882, abs=0.005)

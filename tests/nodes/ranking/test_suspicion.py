@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from tasks.nodes.node_words import slow_time, standing_out
+from tasks.nodes.node_words import behind_words, slow_time, standing_out
 from tasks.nodes.params import ScoreParams
 from tasks.nodes.ranking.node_scores import learn_reference
 from tasks.nodes.ranking.suspicion import (
@@ -178,6 +178,16 @@ def test_words_name_who_stands_out_since_when_or_say_that_nobody_does():
     assert standing_out(calm, {}) == f"no difference can be told, no node stands out: {counts}"
     calm[0]["p_value"] = 0.001
     assert standing_out(calm, {}).endswith("executions slow (too few of any benchmark to matter)")
+
+
+def test_a_node_that_was_always_slow_is_named_where_nobody_says_machine_types():
+    rows = [
+        {"node": node, "aspect": aspect, "score": score, "high": 1.02 * score, "machine_type": None}
+        for aspect, cpu in (("all", 0.7), ("cpu", 0.7), ("disk", 0.9))
+        for node, score in (("a", 1.0), ("b", 1.01), ("c", cpu))
+    ]
+    assert behind_words(rows, {"c": "c (emulated)"}).startswith("c (emulated) in cpu, at 0.70 of the median node; name")
+    assert behind_words([row | {"machine_type": "m5.large"} for row in rows], {}) == ""
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -32,6 +32,8 @@ def samples(tmp_path, database):
     made["text"].write_text("node;benchmark;metric;value;started_at\nn;x;m;1;2026-01-31\n")
     made["logs"].write_text("sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second: 9.5\n")
     database().rename(made["perona-sqlite"])
+    made["json"] = made["text"].with_name("samples.json")
+    made["json"].write_text('{"metric": "Throughput", "value": 942.1, "unit": "Mbits/sec", "test": "iperf"}\n')
     meta = tmp_path / "sparecores" / "aws" / "c4" / "bw_mem" / "meta.json"
     meta.parent.mkdir(parents=True)
     meta.write_text('{"exit_code": 0}')
@@ -40,7 +42,7 @@ def samples(tmp_path, database):
 
 def test_the_format_is_told_by_the_content(samples):
     found = {name: detect(str(path), LIMITS).name for name, path in samples.items()}
-    assert found == {name: "long" if name == "text" else name for name in samples}
+    assert found == {name: "long" if name in ("text", "json") else name for name in samples}
 
 
 def test_what_holds_no_results_is_refused_with_what_would(tmp_path):

@@ -58,6 +58,18 @@ def test_a_log_is_an_execution_named_by_its_folder_and_itself(found_in):
     assert (found.logs["log"].to_list(), found.n_read) == ([SYSBENCH], 1)
 
 
+TOOK = {  # a log, and the longest time that it tells of its run
+    "sysbench/cpu-1.0.20.txt": 2.0016, "fio/3.33.json": 2.476, "ioping/1.3.txt": 2.1, "stress-ng/0.15.06.txt": 3.01,
+    "iperf3/3.12.json": 2.0, "qperf/0.4.11.txt": 2.0, "UnixBench/5.1.3.txt": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "took_s"), TOOK.items(), ids=TOOK)
+def test_an_execution_took_as_long_as_its_tool_says(found_in, log, took_s):
+    found = found_in((TOOLS / log).read_text(), "n1/a.txt", label_from="parent")
+    assert found.column("duration_s")[0] == (took_s and pytest.approx(took_s, rel=0.1))
+
+
 def test_the_manifest_says_node_start_and_label(found_in, tmp_path):
     (tmp_path / "labels.csv").write_text(
         "path,node,machine_type,started_at,is_stressed,dose,dose_level,duration_s\n"

@@ -316,6 +316,16 @@ def test_results_may_be_objects_of_json(found_in, result, expected):
         assert found_in(text, name="results.json").told("vm1/stream/2026-01-31T12:00:00") == expected
 
 
+def test_rows_of_a_wide_table_without_a_time_or_an_id_are_executions_called_by_their_line(found_in):
+    found = found_in("node,benchmark,run,iops,lat (us)\nn1,fio,1,61.5,812\nn2,fio,1,60.8,830\nn1,fio,2,61.1,815\n")
+    assert found.column("execution_id") == ["set/results.csv/2", "set/results.csv/3", "set/results.csv/4"]
+    assert (found.column("node"), found.column("started_at")) == (["n1", "n2", "n1"], [None] * 3)
+    found = found_in("node,iops,Run\nn1,61.5,1\nn2,60.8,2\n", "set/other.csv")
+    assert (found.column("execution_id"), found.column("benchmark")) == (
+        ["set/other.csv/2/iops", "set/other.csv/3/iops"], ["iops"] * 2,
+    )  # fmt: skip
+
+
 def test_columns_are_known_in_capitals(found_in):
     assert found_in(SHOUTED, name="results.csv").told("vm1/fio/2026-01-31T12:00:00") == {"IOPS": (9000.0, "")}
 

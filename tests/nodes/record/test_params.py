@@ -22,7 +22,7 @@ def test_the_hash_follows_what_is_run_and_not_how_long_it_may_take():
 
 
 def test_every_shipped_benchmark_has_its_parser_and_a_hash_of_its_own():
-    assert [one.benchmark for one in SHORT] == [one.benchmark for one in PAPER] == list(PARSERS)
+    assert [one.benchmark for one in SHORT] == [one.benchmark for one in PAPER]
     assert all(PARSERS[one.benchmark].tool.startswith(one.tool) for one in SHORT)
     assert all(PARSERS[one.benchmark].aspect == one.aspect for one in SHORT)
     assert len({one.template_hash for one in (*SHORT, *PAPER)}) == 12

@@ -235,7 +235,7 @@ def test_of_several_jobs_or_benchmarks_the_first_of_its_kind_is_read(broken, log
 
 
 ALONE = '"stat": {"count": 9, "size": 36864, "time": 4302017, "iops": 2092.0, "bps": 8569004, "min": 318311'
-UDP = "a UDP test; expected TCP"
+UDP = "a UDP test, which is read in JSON alone; run with -J"
 SERVER = "the log of a server; the client's is read"
 NOTHING = [  # log, text in its place, line and reason
     *((log, "", 1, "the log is empty") for log in (FIO, IOPING, QPERF, IPERF, CPU)),
@@ -277,7 +277,12 @@ NOTHING = [  # log, text in its place, line and reason
     (IPERF, '{"start": {"accepted_connection": {"host": "::1"}}, "end": {"sum_sent": {"seconds": 1}}}', 1, SERVER),
     (IPERF, '{"start": {}, "end": {}}', 1, "no results: end is empty"),
     (IPERF, '{"start": {}, "end": {"sum": {"seconds": 2}}}', 1, "no sum_sent under end; expected a TCP test"),
-    (IPERF, '{"start": {"test_start": {"protocol": "UDP"}}, "end": {"sum_sent": {"bytes": 1}}}', 1, UDP),
+    (
+        IPERF,
+        '{"start": {"test_start": {"protocol": "UDP"}}, "end": {"sum_sent": {"bytes": 1}}}',
+        1,
+        "no result of iperf3 in it",
+    ),
     (IPERF, "Client connecting to 10.0.0.1, TCP port 5001\n", 1, "no result of iperf3 in it"),
     (
         IPERF,  # datagrams

@@ -46,6 +46,7 @@ CANDIDATES: tuple[tuple[KeyPart, ...], ...] = (
     ("user", "name", "limit"),
     ("user", "name", "cpus", "limit"),
     ("user", "short_name"),
+    ("full_name",),
     ("user", "full_name"),
     ("user", "cpus", "limit"),
     ("user", "cpus"),

@@ -99,6 +99,14 @@ def test_whole_names_are_the_key_where_they_recur_and_tell_more_than_what_is_lef
     assert choose_key(once, SplitParams()).by == ()
 
 
+def test_whole_names_are_the_key_whoever_started_them_where_users_tell_nothing(log_of):
+    number = np.random.default_rng(3).integers(10, size=900)
+    users = [f"u{i}" for i in np.random.default_rng(4).integers(12, size=900)]
+    log = log_of(runtimes(number), name=[f"shard-{i}" for i in number], user_name=users)
+    found = choose_key(log.assign(group_key=group_keys(log.drop(columns="group_key"))), SplitParams())
+    assert found.by == ("full_name",)
+
+
 def test_names_without_their_last_word_are_the_key_where_only_that_recurs(log_of):
     step = np.arange(400) % 10
     names = [f"load_{chr(97 + i)}_{word}" for i, word in zip(step, words(400), strict=True)]

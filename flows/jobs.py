@@ -59,7 +59,8 @@ def _summary(warehouse: Warehouse, source: str, summary: of_jobs.SummaryParams, 
 class IngestParams(forms.InHomeParams):
     """Job logs into the warehouse."""
 
-    FIRST: ClassVar = "read.time_zone read.columns read.statuses read.units read.pseudonymise"
+    FIRST: ClassVar = "read.time_zone read.columns read.pseudonymise"
+    LATER: ClassVar = ("with_summary",)
     paths: list[str] = Field(
         [],
         description="Job logs to read: files, folders of them, or the address of a Prefect API; "
@@ -242,7 +243,7 @@ def jobs_predict(params: PredictFlowParams) -> dict[str, Any]:
 class EvaluateFlowParams(forms.InHomeParams):
     """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
 
-    FIRST: ClassVar = "read.time_zone read.columns group_by=group.by evaluate.predict.known_before evaluate.seed"
+    FIRST: ClassVar = "read.time_zone group_by=group.by evaluate.seed"
     source: forms.OfSource = Field(ONLY_SOURCE, description=f"{forms.OF_SOURCE}; not looked at where logs are named")
     logs: list[str] = Field(
         [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"

@@ -52,7 +52,7 @@ Folder = Annotated[
         description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
     ),
 ]
-LABELLED = "read.label_from read.manifest read.columns"
+LABELLED = "read.label_from read.manifest"
 
 
 class InHomeParams(Params):

@@ -319,13 +319,18 @@ class WhatIfFlowParams(forms.OfSourceParams):
     """Changes of the features of held-out runs, and what the model in use predicts to follow."""
 
     scenarios: list[Named] = Field(
-        ["no_spare", "newest_sku", "steady_load"], description="Named changes, each by itself: those of the paper"
+        ["no_spare", "newest_sku", "steady_load"],
+        description="Changes, each by itself. no_spare: no more cores than were asked for; newest_sku: the newest "
+        "kind of machine; steady_load: load that does not vary; even_load: the same load on all machines",
     )
     sets: list[str] = Field(
-        [], description="Features that get a value, NAME=VALUE or NAME=xFACTOR, such as spare_multiplier=1"
+        [],
+        description="Causes that get a value, NAME=VALUE or NAME=xFACTOR, such as tokens=x2: twice the cores",
     )
-    shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose vertices move, FROM:TO")
-    stds: list[str] = Field([], description="Standard deviations that get a value, such as cpu_load=0")
+    shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose work moves to another, FROM:TO")
+    stds: list[str] = Field(
+        [], description="Loads whose deviation gets a value, such as cpu_load=0: one that does not vary"
+    )
     whatif: of_jobs.WhatIfParams = of_jobs.WhatIfParams()
 
 

@@ -258,7 +258,8 @@ class NodeTrainParams(PreparedParams):
     budget: of_nodes.BudgetParams = of_nodes.BudgetParams()
     alarm: of_nodes.AlarmParams = of_nodes.AlarmParams()
     as_in_use: bool = Field(
-        True, description="Take graph, network, losses and fitting of the model in use, where there is one"
+        True,
+        description="Train with the settings of the model in use, where there is one (graph, network, losses, fitting)",
     )
     trains_again: bool = Field(
         False, description="Train also where the same data, parameters and code have made a model before"

@@ -526,6 +526,15 @@ def resolved_parameters(settings: Settings, flow: Flow[..., Any]) -> dict[str, A
     }
 
 
+def undecided(settings: Settings, flow: Flow[..., Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a deployment's parameters those that the flow still has and, under expert, that no setting decides."""
+    known, paths = _settings_of(settings, flow.name.split("-")[0]), _expert_paths(model_of(flow))
+    kept = {name: value for name, value in parameters.items() if name in flow.parameters.properties}
+    if expert := kept.get(EXPERT):
+        kept[EXPERT] = {path: expert[path] for path in paths if path in expert and path.split(".")[0] not in known}
+    return kept
+
+
 def first_parameters(settings: Settings, flow: Flow[..., Any]) -> dict[str, Any]:
     """What a new deployment starts with beside the settings: places in the home folder. An operator may change them."""
     home, word = settings.warehouse.home, flow.name.split("-")[0]

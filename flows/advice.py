@@ -44,7 +44,8 @@ SEARCHED = ("job", "answer", "certainty", "is_finished", "machine_type", "nodes"
 class SearchFlowParams(forms.InHomeParams):
     """A search for the cheapest configuration of one job."""
 
-    FIRST: ClassVar = "search.nodes search.max_vcpu"
+    FIRST: ClassVar = "search.max_vcpu"
+    LATER: ClassVar = ("peaks_of", "columns")
     history: str = Field(
         "",
         description="Table of runs so far: job, machine_type, nodes, runtime_s, status; "
@@ -87,6 +88,7 @@ class GroupsFlowParams(forms.InHomeParams):
     """Groups of alike machines."""
 
     FIRST: ClassVar = "groups.confidence groups.seed"
+    LATER: ClassVar = ("columns",)
     scores: str = Field("", description="Table of scores (machine, aspect, score, low, high); empty: those of nodes")
     nodes_of: str = Field("", description="Source of nodes whose ranking says the scores; empty: the only one")
     aspects: list[str] = Field([], description="Aspects that count; empty: all")
@@ -118,6 +120,7 @@ class AdviceEvaluateParams(forms.InHomeParams):
     """A replay of all search methods on a table of runs."""
 
     FIRST: ClassVar = "evaluate.searches evaluate.seed"
+    LATER: ClassVar = ("columns",)
     runs: str = Field(
         "",
         description="Table of runs: jobs with a run on each of many configurations; "
@@ -168,7 +171,7 @@ def advice_record(params: AdviceRecordParams) -> dict[str, Any]:
 class EstimateFlowParams(forms.InHomeParams):
     """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
 
-    LATER: ClassVar = ("machine",)
+    LATER: ClassVar = ("machine", "jobs_source", "scores_of", "size_ratio", "columns")
     onto: str = Field("", description="The machine, or machine type, to estimate for; it has to be named")
     traces: list[str] = Field([], description="Traces of a workflow (Nextflow's trace.txt, or tables); empty: a job")
     job: str = Field("", description="A recurring job in the warehouse, by its key or a unique part of it")

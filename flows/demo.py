@@ -1,7 +1,6 @@
 """The whole story on the recordings that whorl ships: what jobs did and will do, what ran, how good nodes are."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +23,9 @@ from tasks.jobs.predict.predicting import read_predictions
 from tasks.jobs.summary import read_summary
 from tasks.nodes.answers import read_scores
 from tasks.nodes.node_words import KIND as NODES_KIND
-from tasks.nodes.node_words import called
+from tasks.nodes.node_words import called, degrading_words
 from tasks.nodes.params import NodesParams
-from tasks.nodes.type_tables import is_stressed
-from tasks.nodes.verdict_steps import read_states
+from tasks.nodes.verdict_steps import open_messages, read_states
 from tasks.quantities import duration
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -91,13 +89,6 @@ def _identification_facts(identification: "Identification", label: str, card: Mo
 
 
 UNDISTURBED_EXECUTIONS = "executions-*.parquet"  # beside them may lie the executions that something disturbed
-HEALTHY, CLEARED = "healthy", "cleared"
-VERDICTS = """
-SELECT execution_id, executions.node, executions.aspect, own.is_flagged, executions.is_stressed
-FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
-WHERE source = $source ORDER BY executions.started_at NULLS LAST, execution_id
-"""
-EVIDENCE = "SELECT evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source ORDER BY raised_at, alarm_id"
 
 
 def rank_recorded(warehouse: Warehouse, nodes: NodesParams, source: str) -> dict[str, Any]:
@@ -137,41 +128,16 @@ def judge_recorded(warehouse: Warehouse, nodes: NodesParams, source: str, names:
     judged = call(nodes_fingerprint, known)
     call(nodes_watch, known, asks_for_benchmarks=False)
     states = read_states(warehouse, source)
-    evidence = [json.loads(line) for line in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
     cost = states["cost_share"].max()
     return {
         "model_id": judged["model_id"],
         "n_judged": judged["n_judged"],
         "n_flagged": judged["n_flagged"],
         "figures": learned["figures"],
-        "degrading": degrading(states, evidence, fetch(warehouse, VERDICTS, {"source": source}), names),
+        "degrading": degrading_words(states.to_dict("records"), names),
+        "alarms": list(open_messages(warehouse, source).values()),
         "cost_share": None if pd.isna(cost) else float(cost),
     }
-
-
-def degrading(
-    states: pd.DataFrame, evidence: Sequence[Mapping[str, Any]], verdicts: pd.DataFrame, names: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """The nodes and aspects with an alarm that goes on or was cleared, in the order of the states.
-
-    states: as read_states gives them. evidence: of the alarms of the source. verdicts: in time order, with node,
-    aspect, execution_id, is_flagged and is_stressed. names: of the nodes, as they are shown."""
-    alarms = []
-    for row in states[states["state"] != HEALTHY].to_dict("records"):
-        alarm = _alarm_of(row, evidence)
-        behind = _behind(verdicts, alarm) if alarm else verdicts.head(0)
-        alarms.append(
-            {
-                "node": names.get(str(row["node"]), str(row["node"])),
-                "aspect": str(row["aspect"]),
-                "state": str(row["state"]),
-                "since": f"{row['since']:%Y-%m-%d %H:%M}" if pd.notna(row["since"]) else "",
-                "n_flagged": len(behind),
-                "n_stressed": int(is_stressed(behind).sum()),
-                "worst": str(next(iter(alarm["reasons"]), "")) if alarm else "",
-            }
-        )
-    return alarms
 
 
 def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[dict[str, Any]]:
@@ -182,25 +148,6 @@ def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[dict[str, A
         nodes = [names[str(row["node"])] for row in first]
         best.append({"aspect": aspect, "nodes": nodes, "score": float(first[0]["score"])})
     return best
-
-
-def _alarm_of(state: Mapping[Any, Any], evidence: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The evidence of the alarm that a state is of: by its first execution, or, told before by another model, the
-    latest of that node, aspect and state. None for a cleared one."""
-    if state["state"] == CLEARED:
-        return None
-    same = [alarm for alarm in evidence if all(alarm.get(name) == state[name] for name in ("node", "aspect", "state"))]
-    exact = [alarm for alarm in same if state["since_execution"] == alarm.get("first_execution")]
-    matching = exact or same
-    return matching[-1] if matching else None
-
-
-def _behind(verdicts: pd.DataFrame, alarm: Mapping[str, Any]) -> pd.DataFrame:
-    """The flagged executions of the node and aspect of an alarm that goes on, from its first one on."""
-    of_aspect = verdicts[(verdicts["node"] == alarm["node"]) & (verdicts["aspect"] == alarm["aspect"])]
-    is_since = (of_aspect["execution_id"] == alarm["first_execution"]).cumsum() > 0
-    behind: pd.DataFrame = of_aspect[is_since & of_aspect["is_flagged"].astype(bool)]
-    return behind
 
 
 SOURCE = "recorded"

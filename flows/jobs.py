@@ -59,7 +59,8 @@ def _summary(warehouse: Warehouse, source: str, summary: of_jobs.SummaryParams, 
 class IngestParams(forms.InHomeParams):
     """Job logs into the warehouse."""
 
-    FIRST: ClassVar = "read.time_zone read.columns read.statuses read.units read.pseudonymise"
+    FIRST: ClassVar = "read.time_zone read.columns read.pseudonymise"
+    LATER: ClassVar = ("with_summary",)
     paths: list[str] = Field(
         [],
         description="Job logs to read: files, folders of them, or the address of a Prefect API; "
@@ -242,7 +243,7 @@ def jobs_predict(params: PredictFlowParams) -> dict[str, Any]:
 class EvaluateFlowParams(forms.InHomeParams):
     """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
 
-    FIRST: ClassVar = "read.time_zone read.columns group_by=group.by evaluate.predict.known_before evaluate.seed"
+    FIRST: ClassVar = "read.time_zone group_by=group.by evaluate.seed"
     source: forms.OfSource = Field(ONLY_SOURCE, description=f"{forms.OF_SOURCE}; not looked at where logs are named")
     logs: list[str] = Field(
         [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"
@@ -318,13 +319,18 @@ class WhatIfFlowParams(forms.OfSourceParams):
     """Changes of the features of held-out runs, and what the model in use predicts to follow."""
 
     scenarios: list[Named] = Field(
-        ["no_spare", "newest_sku", "steady_load"], description="Named changes, each by itself: those of the paper"
+        ["no_spare", "newest_sku", "steady_load"],
+        description="Changes, each by itself. no_spare: no more cores than were asked for; newest_sku: the newest "
+        "kind of machine; steady_load: load that does not vary; even_load: the same load on all machines",
     )
     sets: list[str] = Field(
-        [], description="Features that get a value, NAME=VALUE or NAME=xFACTOR, such as spare_multiplier=1"
+        [],
+        description="Causes that get a value, NAME=VALUE or NAME=xFACTOR, such as tokens=x2: twice the cores",
     )
-    shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose vertices move, FROM:TO")
-    stds: list[str] = Field([], description="Standard deviations that get a value, such as cpu_load=0")
+    shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose work moves to another, FROM:TO")
+    stds: list[str] = Field(
+        [], description="Loads whose deviation gets a value, such as cpu_load=0: one that does not vary"
+    )
     whatif: of_jobs.WhatIfParams = of_jobs.WhatIfParams()
 
 

@@ -77,16 +77,14 @@ def record(params: RecordParams, folder: str) -> dict[str, Any]:
 
 def _record_name() -> str:
     parameters = flow_run.parameters
-    is_local = parameters["place"] == "local"
+    is_local = parameters[forms.EXPERT].get("record.place", "local") == "local"
     return f"record benchmarks on {parameters['node'] or 'this node'}" if is_local else "record emulated nodes"
 
 
 class NodeRecordParams(Params):
     """A recording of benchmarks on the machine of the worker."""
 
-    FIRST: ClassVar = (
-        "record.node record.benchmarks record.runs record.executions record.minutes record.place record.profile"
-    )
+    FIRST: ClassVar = "record.node record.benchmarks record.runs record.executions"
     folder: str = Field(
         min_length=1,
         description="Folder for the recording; the next run with the same folder goes on. {run} stands for the id of "
@@ -116,7 +114,7 @@ def nodes_record(params: NodeRecordParams) -> dict[str, Any]:
 class NodeIngestParams(forms.InHomeParams):
     """Executions of benchmarks into the warehouse."""
 
-    FIRST: ClassVar = f"{forms.LABELLED} read.time_zone read.pseudonymise"
+    FIRST: ClassVar = f"{forms.LABELLED} read.pseudonymise"
     results: list[str] = Field(
         [],
         description="Results to read: files, folders or addresses; empty: the files of read.manifest, or without one "
@@ -218,7 +216,7 @@ def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
 class NodeEvaluateParams(forms.InHomeParams):
     """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
 
-    FIRST: ClassVar = f"{forms.LABELLED} evaluate.without_labels evaluate.seed"
+    FIRST: ClassVar = f"{forms.LABELLED} evaluate.seed"
     source: forms.OfSource = Field(ONLY_SOURCE, description=f"{forms.OF_SOURCE}; not looked at where results are named")
     results: list[str] = Field(
         [], description="Results to evaluate instead of the source: files or folders; they are not kept"
@@ -251,15 +249,17 @@ def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
 class NodeTrainParams(PreparedParams):
     """The training of a detector of degraded executions, or of the network that makes fingerprints."""
 
-    FIRST: ClassVar = "budget.alarms_per_day model.fit.epochs model.fit.seed"
+    FIRST: ClassVar = "budget.alarms_per_day model.fit.epochs"
     variant: Literal["detector", "ours", "paper"] = Field(
-        "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
+        "detector",
+        description="detector: says which executions are degraded; ours, paper: Perona's network: fingerprints",
     )
     detect: of_nodes.DetectorParams = of_nodes.DetectorParams()
     budget: of_nodes.BudgetParams = of_nodes.BudgetParams()
     alarm: of_nodes.AlarmParams = of_nodes.AlarmParams()
     as_in_use: bool = Field(
-        True, description="Take graph, network, losses and fitting of the model in use, where there is one"
+        True,
+        description="Train with the settings of the model in use, where there is one (graph, network, losses, fitting)",
     )
     trains_again: bool = Field(
         False, description="Train also where the same data, parameters and code have made a model before"

@@ -314,7 +314,8 @@ class PipelineParams(WordsParams):
         description="Trials of the search for Perona's network (Ray Tune, Optuna); 0: it is trained as it is set",
     )
     trains_network: bool = Field(
-        True, description="Whether Perona's network is trained, which makes fingerprints; verdicts do not need it"
+        True,
+        description="Train Perona's network, which makes fingerprints; what is degraded is told without it",
     )
 
 

@@ -54,9 +54,7 @@ announce_alarms = step(artifacts.announce)
 class WorkloadRecordParams(Params):
     """A recording of real workloads on the machine of the worker."""
 
-    FIRST: ClassVar = (
-        "record.minutes record.workloads record.rounds record.runs record.conditions record.perf record.seed"
-    )
+    FIRST: ClassVar = "record.minutes record.workloads record.rounds record.runs record.conditions record.seed"
     folder: forms.Folder
     record: of_workloads.RecordParams = of_workloads.RecordParams()
 
@@ -70,7 +68,7 @@ def workloads_record(params: WorkloadRecordParams) -> dict[str, Any]:
 class WorkloadIngestParams(forms.InHomeParams):
     """Telemetry into the warehouse."""
 
-    FIRST: ClassVar = f"{forms.LABELLED} read.time_zone read.pseudonymise"
+    FIRST: ClassVar = f"{forms.LABELLED} read.pseudonymise"
     telemetry: list[str] = Field(
         [],
         description="Telemetry to read: files, folders of them, or the address of a Prometheus server; empty: the "
@@ -221,7 +219,7 @@ def workloads_identify(params: WorkloadIdentifyParams) -> dict[str, Any]:
 class WorkloadEvaluateParams(forms.InHomeParams):
     """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
 
-    FIRST: ClassVar = f"{forms.LABELLED} window_s=evaluate.windows.width_s evaluate.seed"
+    FIRST: ClassVar = f"{forms.LABELLED} window_s=evaluate.windows.width_s"
     source: forms.OfSource = Field(
         ONLY_SOURCE, description=f"{forms.OF_SOURCE}; not looked at where telemetry is named"
     )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from flows.cli.invocation import Invocation, Output, run_flow
 from flows.cli.output import as_command, clean, show_facts
-from tasks.nodes.node_words import GOING_ON
 from tasks.quantities import counted, duration, ratio, share
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 KEPT = "demo.json"
 NO_RISK = "none: no job has enough runs for a prediction"
 UNKNOWN = "an unknown workload"
-NEVER = "none: no node was flagged often enough for an alarm"
 ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 
 
@@ -178,22 +176,5 @@ def _health(verdicts: dict[str, Any]) -> dict[str, str]:
             f"and flags {figures['false_alarms_per_1000']:,.0f} of 1,000 others"
         )
     costs = "not known" if cost is None else f"{share(cost)} of a node's time at most, at the pace of the recording"
-    return {"answer": _degrading(verdicts["degrading"]), "how sure": sure, "costs": costs}
-
-
-def _degrading(alarms: list[dict[str, Any]]) -> str:
-    now = [alarm for alarm in alarms if alarm["state"] in GOING_ON]
-    if not alarms:
-        return NEVER
-    if not now:
-        last = max(alarms, key=lambda alarm: alarm["since"])
-        return f"none now; the last was {last['node']} in {last['aspect']}, cleared {last['since']} UTC"
-    first, *others = now
-    flags = f"{counted(first['n_flagged'], 'execution')} flagged, {first['n_stressed']:,} of them under recorded stress"
-    worst = f", most in {clean(first['worst'])}" if first["worst"] else ""
-    also = f"; also {', '.join(map(_place, others))}" if others else ""
-    return f"{_place(first)}: {flags}{worst}{also}"
-
-
-def _place(alarm: dict[str, Any]) -> str:
-    return f"{alarm['node']} in {alarm['aspect']} ({alarm['state']})"
+    because = {"because": clean(verdicts["alarms"][0])} if verdicts["alarms"] else {}
+    return {"answer": verdicts["degrading"], **because, "how sure": sure, "costs": costs}

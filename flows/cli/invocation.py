@@ -209,6 +209,7 @@ class Invocation:
     def note(self, line: str) -> None:
         """Tell a person something that is no result: on stderr, and not with --quiet."""
         if not self.is_quiet:
+            sys.stdout.flush()
             print(line, file=sys.stderr)
 
     def go_on(self, word: str, verb: str, *what: object, source: str | None, report: str = "") -> None:

@@ -24,7 +24,8 @@ from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary
 from prefect.workers.process import ProcessWorker
 from pydantic import Field
 
-from flows.engine.forms import TAG, first_parameters, form_fields, form_of, model_of, resolved_parameters
+from flows.engine import forms
+from flows.engine.forms import EXPERT, TAG, first_parameters, form_fields, form_of, model_of, resolved_parameters
 from flows.engine.servers import FLOW_VARIABLES, NoPrefectServer, is_healthy, key_for
 from flows.engine.steps import LIMIT, make_limit
 from tasks.errors import BadSetting
@@ -315,8 +316,10 @@ def _deployment(
             **wanted,
         )
         return Registered("deployment", entry.name, "created")
-    by_operator = {name: value for name, value in deployment.parameters.items() if name in flow.parameters.properties}
+    by_operator = forms.undecided(settings, flow, deployment.parameters)
     wanted["parameters"] = first_parameters(settings, flow) | by_operator | resolved
+    if EXPERT in resolved:
+        wanted["parameters"][EXPERT] = by_operator.get(EXPERT, {}) | resolved[EXPERT]
     changed = {key: value for key, value in wanted.items() if getattr(deployment, key) != value}
     if changed:
         client.update_deployment(deployment.id, DeploymentUpdate(**changed))

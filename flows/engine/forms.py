@@ -52,7 +52,7 @@ Folder = Annotated[
         description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
     ),
 ]
-LABELLED = "read.label_from read.manifest read.columns"
+LABELLED = "read.label_from read.manifest"
 
 
 class InHomeParams(Params):
@@ -524,6 +524,15 @@ def resolved_parameters(settings: Settings, flow: Flow[..., Any]) -> dict[str, A
         for name, value in shown.items()
         if name == EXPERT or arguments_of(model)[name].split(".")[0] in decided
     }
+
+
+def undecided(settings: Settings, flow: Flow[..., Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a deployment's parameters those that the flow still has and, under expert, that no setting decides."""
+    known, paths = _settings_of(settings, flow.name.split("-")[0]), _expert_paths(model_of(flow))
+    kept = {name: value for name, value in parameters.items() if name in flow.parameters.properties}
+    if expert := kept.get(EXPERT):
+        kept[EXPERT] = {path: expert[path] for path in paths if path in expert and path.split(".")[0] not in known}
+    return kept
 
 
 def first_parameters(settings: Settings, flow: Flow[..., Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from tasks.params import Params
 
-CPU_ONE_THREAD, CPU_ALL_THREADS = "cpu_one_thread", "cpu_all_threads"  # aspects of scores, as tasks/nodes names them
+CPU_ONE_THREAD = "cpu_one_thread"  # an aspect of scores, as tasks/nodes names it
 
 
 class ChoiceParams(Params):
@@ -53,7 +53,12 @@ class MachineGroupParams(Params):
         description="What machines of one type differ by themselves, as a ratio: no reason for a group. More for "
         "virtual machines on shared hosts",
     )
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of the redraws. Another to see what chance does")
+    seed: int = Field(
+        0,
+        ge=0,
+        le=2**31 - 1,
+        description="Seed of the scores drawn to see how much they vary. Another to see what chance does",
+    )
 
 
 class SearchParams(Params):

@@ -248,8 +248,8 @@ class RecordParams(Params):
     )
     isolation: Literal["auto", "cgroups", "threads"] = Field(
         "auto",
-        description="What holds a vertex to its tokens: control groups (need root), threads only, or what there "
-        "is. Threads in a container without rights",
+        description="What holds parts of jobs to their cores (tokens): control groups (need root), threads only, or "
+        "what there is. Threads in a container without rights",
     )
     data_scale: float = Field(
         1.6,
@@ -355,8 +355,8 @@ class DriftParams(Params):
 
     is_watched: bool = Field(
         True,
-        description="The watch raises an alarm for a job that drifts to another shape, once. False where jobs are "
-        "meant to change",
+        description="The watch raises an alarm for a job whose runtimes are distributed otherwise than before (drift), "
+        "once. False where jobs are meant to change",
     )
     since_days: float = Field(
         7,

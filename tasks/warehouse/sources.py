@@ -92,10 +92,11 @@ CODE_SUFFIXES = {".py", ".sql"}
 
 
 def data_version(connection: Connection, word: str, source: str) -> str:
-    """Hash over the files of a source in their order: the same files read in the same way give the same version."""
+    """Hash over the files of a source in their order: the same files read in the same way give the same version; "" for
+    none, such as of a run of all sources."""
     row = connection.execute(
-        """SELECT left(sha256(coalesce(string_agg(batch_id, ',' ORDER BY ordered_at, batch_id), '')), $n_chars)
-        FROM ops.files WHERE word = $word AND source = $source""",
+        """SELECT left(sha256(string_agg(batch_id, ',' ORDER BY ordered_at, batch_id)), $n_chars)
+        FROM ops.files WHERE word = $word AND source = $source HAVING count(*) > 0""",
         {"word": word, "source": source, "n_chars": VERSION_CHARS},
     ).fetchone()
     return str(row[0]) if row else ""

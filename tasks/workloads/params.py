@@ -308,7 +308,8 @@ class IdentifyParams(Params):
         7,
         ge=0,
         le=2**31 - 1,
-        description="Decides which runs are superposed in training. Another to see what chance does",
+        description="Decides which runs are added up in training, as if at work at once. Another to see what chance "
+        "does",
     )
 
 

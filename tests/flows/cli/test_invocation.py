@@ -1,5 +1,6 @@
 """Progress: a bar on a terminal, a line for each step elsewhere, nothing for a quiet user."""
 
+import subprocess
 import sys
 
 import pytest
@@ -94,3 +95,9 @@ def test_what_was_understood_of_the_first_file_that_can_be_read_is_told_and_give
     assert refuse_unreadable(["http://host/api", "b.csv"], begin, notes.append) == ()
     with pytest.raises(BadInput, match=r"c\.csv: is empty"):
         refuse_unreadable(["a.csv", "c.csv"], begin, notes.append)
+
+
+def test_a_note_stands_behind_what_was_printed_before_it_also_where_both_go_to_one_file() -> None:
+    code = "from flows.cli.invocation import Invocation; print('answer'); Invocation().note('next')"
+    told = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert told.stdout.splitlines() == ["answer", "next"]

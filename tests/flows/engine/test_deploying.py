@@ -102,6 +102,21 @@ def test_what_an_operator_chose_stays(prefect_server: None, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+def test_what_an_operator_set_under_expert_stays_unless_a_setting_decides_it(
+    prefect_server: None, tmp_path: Path
+) -> None:
+    deploy(settings_of(tmp_path))
+    chosen = {"jobs-ingest": {"with_summary": False}, "nodes-train": {"model.fit.seed": 3}}
+    with get_client(sync_client=True) as client:
+        for name, expert in chosen.items():
+            found = deployment(name)
+            expert = expert | {"warehouse.memory_mb": 2048}
+            client.update_deployment(found.id, DeploymentUpdate(parameters=found.parameters | {"expert": expert}))
+    deploy(settings_of(tmp_path))
+    assert {name: deployment(name).parameters["expert"] for name in chosen} == chosen
+
+
+@pytest.mark.slow
 def test_a_schedule_that_a_new_version_ships_is_added(prefect_server: None, tmp_path: Path) -> None:
     deploy(settings_of(tmp_path))
     found = deployment("whorl-upkeep")

@@ -48,7 +48,9 @@ def test_a_slow_run_reaches_a_webhook(
     [made] = [one for one in served.post("/automations/filter", {}) if one["name"] == "whorl: send alarms on"]
     try:
         log = csv_in("delta", last_s=6000)
-        ingest = served.start("jobs-ingest", {"paths": [str(log)], "source": "watched", "with_summary": False})
+        ingest = served.start(
+            "jobs-ingest", {"paths": [str(log)], "source": "watched", "expert": {"with_summary": False}}
+        )
         served.wait(ingest, "COMPLETED")
         watch = served.start("jobs-watch", {"source": "watched"})
         served.wait(watch, "COMPLETED")

@@ -222,7 +222,7 @@ def test_a_hundred_kills_over_all_verbs_lose_nothing_double_nothing_and_leave_no
     homes: tuple[Home, Home], capsys: pytest.CaptureFixture[str]
 ) -> None:
     calm, home = homes
-    rng, n_killed, n_all_late = random.Random(SEED), 0, 0
+    rng, n_killed, n_all_late, n_again = random.Random(SEED), 0, 0, 0
     for number, (n_kills, command) in enumerate(STORY):
         n_late = 0
         calm.end(command, number)
@@ -235,12 +235,17 @@ def test_a_hundred_kills_over_all_verbs_lose_nothing_double_nothing_and_leave_no
             look(home)
             if "rollback" in command and champions(home) != former:  # it was done: bring it about again
                 home.end("models promote {new}", number)
+                n_again += 1
         home.end(command, number)
         n_all_late += n_late
         with capsys.disabled():
             print(f"{n_killed:4} kills, {n_all_late} too late: {command[:70]}", flush=True)
     assert n_killed >= 100
-    assert rows(home) == rows(calm)
+    there, expected = rows(home), rows(calm)
+    if n_again:  # each time two decisions more, which stay
+        decided, once = there.pop("ops.champions"), expected.pop("ops.champions")
+        assert decided[0] == once[0] + 2 * n_again
+    assert there == expected
     assert champions(home) == champions(calm)
     assert left_over(home) == left_over(calm) == []
     assert home.processes() == []

@@ -18,7 +18,15 @@ ROWS = [
 
 
 @pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def few_trees() -> Iterator[None]:
+    """Forests of ten trees: no claim of a flow is about forests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.nodes.detect.detector.TREES", 10)
+        yield
+
+
+@pytest.fixture(scope="session")
+def prefect_server(few_trees: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The server of this test session, as a command starts it: with a key. JSON results, and no heartbeats."""
     from prefect.settings import (
         PREFECT_API_AUTH_STRING,

@@ -44,7 +44,6 @@ from tasks.errors import BadInput
 from tasks.jobs.params import DriftParams, EvaluateParams, ExplainParams, WatchParams, WhatIfParams
 from tasks.jobs.predict.training import train_source
 from tasks.jobs.watch import watch_source
-from tasks.report.jobs import changes_table
 from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -318,23 +317,6 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
 def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None:
     with pytest.raises(BadInput, match=r"^what-if spare_multiplier=0: this log tells nothing of spare tokens"):
         call(jobs_whatif, WhatIfFlowParams(source="log", whatif=PARAMS, warehouse=trained_log))
-
-
-def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> None:
-    rows = pd.DataFrame(
-        {
-            "before": [0.02, 1.5, None], "after": [0.01, 3.0, None], "change": [-0.01, 1.5, None],
-            "low": [-0.02, None, None], "high": [0.0, None, None],
-        },
-        index=["outlier_share", "p95_s", "money"],
-    )  # fmt: skip
-    assert [tuple(row) for row in changes_table(rows).cells()] == [
-        (
-            "probability of an outlier, over the ratio to the historic median", "2.0 %", "1.0 %", "−1.0 %",
-            "−2.0 % to 0.0 %",
-        ),
-        ("95th percentile, in seconds", "1.5 s", "3 s", "+1.5 s", "–"),
-    ]  # fmt: skip
 
 
 START = pd.Timestamp("2026-01-01")

@@ -62,7 +62,6 @@ def test_figures_of_a_run_of_the_only_source_are_written_where_one_asks(whorl, t
         (("report", "jobs", "--run", "r1"), "write 'whorl report workloads --run r1'"),
         (("report", "workloads", "--counter", "cpu.user_cores"), "--counter: goes with --run"),
         (("report", "workloads", "--run", "r9"), "run 'r9' of source 'box': not there, or not cut into phases yet"),
-        (("report", "workloads", "--source", "log"), "source 'log' has no runs of workloads"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_clear_line(

@@ -78,7 +78,7 @@ def test_the_time_limit_can_be_set_and_a_flag_wins(
     whorl.done("query", "SELECT count(*) AS n FROM range(10000000)", "--limit-s", "0", "--json")
 
 
-@pytest.mark.parametrize("wrong", ["-1", "nan", "inf", "1e9"])
+@pytest.mark.parametrize("wrong", ["-1", "nan"])
 def test_a_time_limit_that_is_none_is_one_line(whorl: Whorl, varied_log: Any, wrong: str) -> None:
     ended = whorl("query", "SELECT 1", "--limit-s", wrong)
     assert ended.code == 2

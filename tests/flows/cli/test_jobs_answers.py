@@ -257,8 +257,6 @@ def test_a_program_gets_one_value_and_more_data_take_longer(whorl: Whorl) -> Non
     ("arguments", "line"),
     [
         ([], "what-if: nothing is changed; expected at least one change"),
-        (["--scenario", "newest_sku"], "the log says nothing of kinds of machine (SKUs)"),
-        (["--set", "inputs=x2"], "this log tells nothing of inputs"),
         (["--set-std", "cpu_load=0"], "the log has no standard deviation of 'cpu_load'"),
         (["--set", "input=x2", "--job", "nowhere"], "'nowhere'"),
         (["--set", "input=x2", "--source", "other"], "source 'other' has no trained model yet"),

@@ -24,7 +24,7 @@ FEW: dict[str, Any] = {
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(few_trees: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few resamples, splits and trees, so that a test takes a second."""
     monkeypatch.setenv("WHORL_NODES__SCORE__RESAMPLES", "100")
     asked = nodes_verdicts.evaluation_parameters

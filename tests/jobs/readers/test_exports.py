@@ -497,6 +497,7 @@ def test_an_export_is_read_in_one_call_as_it_was_worked_out_by_hand(export: tupl
     chunks = list(detect(path, ReadParams().limits).read(path, ReadParams()))
     rows, refused = (pd.concat([getattr(chunk, part) for chunk in chunks]) for part in ("rows", "refused"))
     assert refused["reason"].to_list() == []
+    assert expected.understood in "\n".join(line for chunk in chunks for line in chunk.understood)
     assert rows["status"].value_counts().to_dict() == expected.statuses
     assert rows["run_id"].is_unique
     assert group_keys(rows).nunique() == expected.n_jobs
@@ -562,9 +563,11 @@ def test_what_condor_would_work_out_when_asked_is_missing_and_refuses_no_run(tmp
     assert chunk.rows[["peak_memory_bytes", "features"]].isna().all(axis=None)
 
 
-def test_what_was_understood_is_said_in_a_dry_run_and_kept_with_the_file(export: tuple[str, Export]) -> None:
-    path, expected = export
-    warehouse, intake = Warehouse(home=Path(path).parent / "home"), Intake("s", "", ReadParams(), GroupParams())
-    seen, batch = preview_log(warehouse.home, path, intake), land_log(warehouse, path, intake)
+def test_what_was_understood_is_said_in_a_dry_run_and_kept_with_the_file(tmp_path: Path) -> None:
+    expected = EXPORTS["a German spreadsheet"]
+    (tmp_path / expected.file).write_text(expected.text)
+    path, home = str(tmp_path / expected.file), Warehouse(home=tmp_path / "home")
+    intake = Intake("s", "", ReadParams(), GroupParams())
+    seen, batch = preview_log(home.home, path, intake), land_log(home, path, intake)
     assert expected.understood in "\n".join(seen.understood)
     assert Batch.model_validate_json(batch.model_dump_json()).understood == list(seen.understood)

@@ -643,13 +643,16 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "reason"), FAULTS.values(), ids=FAULTS)
-def test_a_run_that_cannot_be_true_is_refused_alone(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
-    runs = [RUN, RUN | {"run_id": "bad"} | change, RUN | {"run_id": "r2"}]
-    rows, refused = read(write_lists(tmp_path / "log.parquet", runs))
-    assert rows["run_id"].to_list() == ["r1", "r2"]
-    assert refused[["place", "reason"]].to_numpy().tolist() == [[2, reason]]
-    assert '"run_id": "bad"' in refused["raw"].iloc[0]
+def test_a_run_that_cannot_be_true_is_refused_and_its_neighbours_are_read(tmp_path: Path) -> None:
+    bad = [
+        (RUN | {"run_id": f"bad {fault}"} | change, RUN | {"run_id": fault}) for fault, (change, _) in FAULTS.items()
+    ]
+    rows, refused = read(write_lists(tmp_path / "log.parquet", [run for pair in bad for run in pair]))
+    assert rows["run_id"].to_list() == list(FAULTS)
+    assert dict(zip(refused["place"], refused["reason"], strict=True)) == {
+        2 * at + 1: reason for at, (_, reason) in enumerate(FAULTS.values())
+    }
+    assert all(f'"run_id": "bad {fault}"' in raw for fault, raw in zip(FAULTS, refused["raw"], strict=True))
 
 
 def test_a_skyline_may_start_again_lower_in_the_next_run(tmp_path: Path) -> None:
@@ -766,25 +769,23 @@ LINE_FAULTS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a word for a flag": (with_field("is_simulated", b"maybe"), "is_simulated 'maybe' is not true or false"),
     "a carriage return in it": (replace(b"load", b"lo\rad"), ""),
 }
+QUOTES = ("a quote that is not closed", "a quote that is never closed", "a decimal comma")  # each in a file of its own
 
 
 @pytest.mark.parametrize("block_bytes", [8000, 4 * 2**20])
-@pytest.mark.parametrize(("mutate", "reason"), LINE_FAULTS.values(), ids=LINE_FAULTS)
-def test_a_broken_line_is_refused_alone_with_its_number_and_the_rest_loads(
-    tmp_path: Path,
-    runs: pd.DataFrame,
-    monkeypatch: pytest.MonkeyPatch,
-    block_bytes: int,
-    mutate: Callable[[bytes], bytes],
-    reason: str,
+@pytest.mark.parametrize("faults", [*([name] for name in QUOTES), [name for name in LINE_FAULTS if name not in QUOTES]])
+def test_a_broken_line_is_refused_with_its_number_and_the_rest_loads(
+    tmp_path: Path, runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, block_bytes: int, faults: list[str]
 ) -> None:
     monkeypatch.setattr(files, "BLOCK_BYTES", block_bytes)
     lines = runs.to_csv(index=False).encode().splitlines()
-    lines[VICTIM] = mutate(lines[VICTIM])
+    for at, (mutate, _) in enumerate((LINE_FAULTS[name] for name in faults), VICTIM):
+        lines[at] = mutate(lines[at])
     (tmp_path / "log.csv").write_bytes(b"\n".join(lines) + b"\n")
     rows, refused = read(tmp_path / "log.csv", FAULTY)
-    expected = [[VICTIM + 1, reason]] if reason else []
-    assert refused[["place", "reason"]].to_numpy().tolist() == expected
+    reasons = enumerate((LINE_FAULTS[name][1] for name in faults), VICTIM + 1)
+    expected = [[place, reason] for place, reason in reasons if reason]
+    assert refused.sort_values("place")[["place", "reason"]].to_numpy().tolist() == expected
     assert len(rows) == N_RUNS - len(expected)
 
 

@@ -95,7 +95,7 @@ class SadfReader:
         if tool := neighbour(head):
             raise BadInput(path, tool, EXPECTED, "record the machine with sar -A 1")
         if is_other(head):
-            problem = "a file of sysstat itself, JSON of sadf, mpstat or iostat, or what sadf prints with -x, -p, -r or -h"
+            problem = "a file of sysstat itself, JSON of sysstat, or what sadf prints with -x, -p, -r or -h"
             fix = "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26; without one, record with sar -A 1"
             raise BadInput(path, problem, EXPECTED, fix)
         files = section_files(path)

@@ -119,10 +119,10 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
     models = sources_with_model(warehouse)
     if source in models:
         return as_command("whorl", "workloads", "identify", "RUN", "--source", source)
-    others = [
-        as_command("whorl", "workloads", "identify", "FILE", "--source", model_source) for model_source in models[:1]
-    ]
-    return " or ".join([as_command("whorl", "workloads", "clusters", "--source", source), *others])
+    clusters = as_command("whorl", "workloads", "clusters", "--source", source)
+    if len(models) != 1:  # of several models nobody knows yet which counts the same
+        return clusters
+    return f"{clusters} or {as_command('whorl', 'workloads', 'identify', 'FILE', '--source', models[0])}"
 
 
 def fingerprint(call: Invocation, source: str | None = None) -> Output:

@@ -119,10 +119,10 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
     models = sources_with_model(warehouse)
     if source in models:
         return as_command("whorl", "workloads", "identify", "RUN", "--source", source)
-    others = [
-        as_command("whorl", "workloads", "identify", "FILE", "--source", model_source) for model_source in models[:1]
-    ]
-    return " or ".join([as_command("whorl", "workloads", "clusters", "--source", source), *others])
+    clusters = as_command("whorl", "workloads", "clusters", "--source", source)
+    if len(models) != 1:  # of several models nobody knows yet which counts the same
+        return clusters
+    return f"{clusters} or {as_command('whorl', 'workloads', 'identify', 'FILE', '--source', models[0])}"
 
 
 def fingerprint(call: Invocation, source: str | None = None) -> Output:
@@ -492,6 +492,7 @@ def watch(call: Invocation, source: str | None = None, newest: int | None = None
 CHANGE_COLUMNS = columns(
     ("counter", "column", "name"), ("row", "row", count), ("at", "at", "name"),
     ("probability", "probability", share), ("mean_before", "before", number), ("mean_after", "after", number),
+    ("moved", "moved most", "name"),
 )  # fmt: skip
 
 
@@ -521,6 +522,7 @@ def changepoints(
         changes_of,
         find_changepoints,
         find_changepoints_each,
+        most_moved,
     )
     from tasks.workloads.changepoints.series import series_of
 
@@ -553,8 +555,14 @@ def changepoints(
             }
             for change in changes_of(series.values[:, at], changes)
         ]
+    if not is_alone:
+        for row, moved in zip(rows, most_moved(series.values, by_counter[""]), strict=True):
+            words = (f"{series.names[at]} {number(old)} → {number(new)}" for at, old, new in moved)
+            row["moved"] = ", ".join(words)
     if rows:
-        is_shown = {"counter": each, "at": series.times, "mean_before": is_alone, "mean_after": is_alone}
+        is_shown = {
+            "counter": each, "at": series.times, "moved": not is_alone, "mean_before": is_alone, "mean_after": is_alone,
+        }  # fmt: skip
         unit = "" if each else "".join(f" ({unit})" for unit in units.values())
         shown = (replace(one, title=one.title + unit) if "mean" in one.key else one for one in CHANGE_COLUMNS)
         show_table(rows, tuple(column for column in shown if is_shown.get(column.key, True)))

@@ -1,10 +1,10 @@
 """Tables of any make as batches of rows: CSV, Parquet, and JSON (a list, an object around one, or an object a line).
 
-CSV has one header line, before which Excel's `sep=;` may stand, and a comma, a semicolon, a tab or a bar between
-fields; a text in quotes may run over lines. A struct of Parquet and an object of JSON become columns with dotted names
-(`state.result_state`), the first and the last entry of a list of objects `timing.0.name` and `timing.-1.name`, and what
-stands around the list of a JSON document `../name`. Of a list of conditions, as Kubernetes writes them,
-`conditions.type` is the last that is true."""
+CSV has one header line, before which Excel's `sep=;`, InfluxDB's annotations or dstat's banner may stand, and a comma,
+a semicolon, a tab or a bar between fields; a text in quotes may run over lines. A struct of Parquet and an object of
+JSON become columns with dotted names (`state.result_state`), the first and the last entry of a list of objects
+`timing.0.name` and `timing.-1.name`, and what stands around the list of a JSON document `../name`. Of a list of
+conditions, as Kubernetes writes them, `conditions.type` is the last that is true."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from io import BytesIO
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,11 @@ MAGIC = b"PAR1"
 RECORD_KEY = b"whorl.record"  # of the metadata of Parquet: how it was recorded
 QUOTE = b'"'
 JSON_MARKS = (b"{", b"[")
-NO_HEADER = re.compile(rb"\s*(sep=.)?\s*$", re.IGNORECASE)  # blank, or the delimiter as Excel states it
+# blank, the delimiter as Excel states it, what InfluxDB says of its columns
+NO_HEADER = re.compile(rb"\s*(sep=.|#(group|datatype|default|constant),.*)?\s*$", re.IGNORECASE)
+BANNER = re.compile(rb'"(pcp-dstat|dstat|dool)\b', re.IGNORECASE)  # as its CSV begins: some lines about itself
+BANNER_LINES = 12
+OWN_NAMES = ("time", "epoch")  # of dstat's columns, that tell enough without their group
 KEYS = re.compile(rb'"([^"\\]{1,60})"\s*:')
 DOCUMENT_BYTES = 2**30  # of a JSON document: it is held in memory as a whole, unlike one object a line
 BATCH_ROWS = 65_536
@@ -296,8 +300,24 @@ def _cut_header(path: str, block: Block, known: Collection[str]) -> tuple[_Heade
         if place <= block.first + position:  # a row would be taken for the header
             raise BadInput(f"{path}, line {place}", reason, "the names of the columns in UTF-8")
     names, delimiter = split_header(lines[position].decode(), known)
+    if BANNER.match(lines[position]):
+        names, position = _below_banner(lines, position)
     rest = Block(block.first + position + 1, b"\n".join(lines[position + 1 :]), block.refused)
     return _Header(names, delimiter, list(range(len(names)))), rest
+
+
+def _below_banner(lines: list[bytes], first: int) -> tuple[list[str], int]:
+    """The names of dstat's columns, each behind its group, and the last line above the first row."""
+    groups, names = [""], [""]
+    for at, line in enumerate(lines[first : first + BANNER_LINES], first):
+        cells = fields_of(line.decode(), ",")[0]
+        if sum(number_of(cell) is not None for cell in cells) > len(cells) / 2:
+            filled: Iterator[str] = accumulate(groups, lambda before, group: group or before)
+            both = zip(filled, names, strict=False)
+            return [name if name in OWN_NAMES else f"{group}.{name}" for group, name in both], at - 1
+        if cells:
+            groups, names = names, cells
+    return names, first
 
 
 def _without_empty(batch: RowBatch) -> RowBatch:

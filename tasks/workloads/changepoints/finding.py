@@ -107,7 +107,25 @@ def changes_of(values: Floats, detected: ChangePoints) -> list[dict[str, float]]
     return rows
 
 
+def most_moved(values: Floats, detected: ChangePoints) -> list[list[tuple[int, float, float]]]:
+    """Of each change the columns that moved most, against how they vary around it: place, mean before and after.
+
+    values: (n, d). At most MOST_MOVED, none of them by less than half of what the first one did."""
+    changes = []
+    for (first, at), (_, last) in itertools.pairwise(detected.segments()):
+        moved = []
+        for place, column in enumerate(values.T):
+            before, after = (part[~np.isnan(part)] for part in (column[first:at], column[at:last]))
+            if len(before) and len(after) and (step := abs(before.mean() - after.mean())):
+                moved.append((step / (step + before.std() + after.std()), place, before.mean(), after.mean()))
+        moved.sort(reverse=True)
+        changes.append([(place, float(old), float(new)) for share, place, old, new in moved[:MOST_MOVED]
+                        if share >= moved[0][0] / 2])  # fmt: skip
+    return changes
+
+
 DEFAULT = ChangePointParams()
+MOST_MOVED = 3
 FEWEST_SAMPLES = 3  # of a series that can tell how it varies
 
 

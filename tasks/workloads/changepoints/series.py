@@ -38,7 +38,8 @@ class Series:
 
 
 def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Series:
-    """Columns of a CSV file, as read_series has them; of other telemetry, the counters of its run that vary.
+    """Columns of a CSV file, as read_series has them; of other telemetry, and of CSV that holds text beside times and
+    numbers (a host, a long table), the counters of its run that vary.
 
     Raises BadInput for a file that is neither, for several runs, and for a counter that is not there."""
     try:
@@ -48,14 +49,20 @@ def series_of(path: str, read: "ReadParams", columns: Sequence[str] = ()) -> Ser
         from tasks.workloads.intake import read_file
         from tasks.workloads.readers import detect
 
+        is_csv = False
         if not read_head(path, read.limits).startswith((MAGIC, *JSON_MARKS)):
             try:
                 is_csv = detect(path, read.limits).name == "wide"
             except BadInput:
-                is_csv = True
+                raise fault from None
+        try:
+            runs, refused = read_file(path, read)
+        except BadInput:
             if is_csv:
                 raise fault from None
-    runs, refused = read_file(path, read)
+            raise
+        if is_csv and (not runs or len(refused)):
+            raise fault from None
     if not runs:
         reasons = "; ".join(refused["reason"].unique()) or "nothing to read"
         raise BadInput(path, f"no run in it: {reasons}", "a run of several samples", "record it longer")
@@ -105,7 +112,12 @@ def read_series(path: str, limits: ReadLimits, columns: Sequence[str] = ()) -> S
                 dated = (at for at, cell in enumerate(cells) if DATE.match(cell.strip(' "')))
                 time_at = next((at for at in dated if names[at] not in columns), -1)
                 wanted = [at for at in wanted if at != time_at]
-            values.extend([_cell(path, place, cells[at].strip().strip('"'), mark, units, at) for at in wanted])
+            try:
+                values.extend([_cell(cells[at].strip().strip('"'), mark, units, at) for at in wanted])
+            except ValueError as fault:
+                numeric = [name for name, cell in zip(names, cells, strict=True) if number_of(cell) is not None]
+                fix = f"mend the line, or name --column, as in --column {numeric[0]}" if numeric else "mend the line"
+                raise BadInput(f"{path}, line {place}", str(fault), EXPECTED, fix) from None
             if time_at >= 0:
                 moments.append(cells[time_at].strip().strip('"'))
     if not names:
@@ -144,9 +156,9 @@ class Unit(NamedTuple):
     size: float
 
 
-def _cell(path: str, place: int, cell: str, mark: str, units: dict[int, Unit | None], at: int) -> float:
+def _cell(cell: str, mark: str, units: dict[int, Unit | None], at: int) -> float:
     """1.234,5 is 1234.5 where commas do not part the fields. units: by column, of the cells above, None: without one;
-    the first cell with a value adds that of its column."""
+    the first cell with a value adds that of its column. Raises ValueError for what is no such number."""
     if cell.lower() in MISSING:
         return float("nan")
     text = cell.replace(".", "").replace(",", ".") if "," in cell and mark != "," else cell
@@ -165,4 +177,4 @@ def _cell(path: str, place: int, cell: str, mark: str, units: dict[int, Unit | N
         if base == (unit.base if unit else ""):
             return number / unit.size if unit else number
         fault = f"is of another unit than the cells above ({unit.name if unit else 'which have none'})"
-    raise BadInput(f"{path}, line {place}", f"{cell[:40]!r} {fault}", EXPECTED, "mend the line, or name --column")
+    raise ValueError(f"{cell[:40]!r} {fault}")

@@ -311,9 +311,8 @@ def _present(best: Sum, probabilities: Sequence[float], *, has_rest: bool) -> tu
 
 
 def _unknown(run_id: str, score: float, nearest: tuple[Nearest, ...], name: ViewName) -> Identification:
-    return Identification(
-        run_id, "unknown", None, score, False, score, (), nearest, (), nearest[0].workload if nearest else None, name
-    )
+    proxy = next((near.workload for near in nearest if near.workload != IDLE), None)
+    return Identification(run_id, "unknown", None, score, False, score, (), nearest, (), proxy, name)
 
 
 def _with_conditions(answer: Identification, run: Telemetry, model: Model) -> Identification:

@@ -95,8 +95,9 @@ class SadfReader:
         if tool := neighbour(head):
             raise BadInput(path, tool, EXPECTED, "record the machine with sar -A 1")
         if is_other(head):
-            problem = "a file of sysstat itself, or what sadf prints with -j, -x, -p, -r or -h"
-            raise BadInput(path, problem, EXPECTED, "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26")
+            problem = "a file of sysstat itself, JSON of sysstat, or what sadf prints with -x, -p, -r or -h"
+            fix = "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26; without one, record with sar -A 1"
+            raise BadInput(path, problem, EXPECTED, fix)
         files = section_files(path)
         parts, refused = _parts(files, params)
         runs = []

@@ -23,7 +23,17 @@ from tasks.intake.cells import Cells, measured
 from tasks.intake.cells import numbers as to_numbers
 from tasks.intake.files import UTF8_MARK, all_refusals, refusals, split_header
 from tasks.intake.labels import named_column
-from tasks.intake.tables import AROUND, JSON_MARKS, MAGIC, PANDAS_INDEX, RECORD_KEY, keys_of, row_text, whole_table
+from tasks.intake.tables import (
+    AROUND,
+    JSON_MARKS,
+    MAGIC,
+    NO_HEADER,
+    PANDAS_INDEX,
+    RECORD_KEY,
+    keys_of,
+    row_text,
+    whole_table,
+)
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import KEY_COLUMNS, LABELS, Reading, are_totals, row_per_sample
 from tasks.workloads.readers.tables import (
@@ -64,7 +74,7 @@ class WideReader:
         if head.startswith(JSON_MARKS):
             keys = keys_of(head)
             return SYSSTAT not in keys and any(named(keys, ALIASES["timestamp"], ()))
-        lines = [line for line in head.splitlines() if line.strip()]
+        lines = [line for line in head.splitlines() if not NO_HEADER.match(line)]
         if len(lines) < 2 or lines[0].startswith((b"#", b"<")):
             return False
         names, _ = split_header(lines[0].decode("utf-8", "replace"))
@@ -211,7 +221,7 @@ def _row_faults(
     for cells, counter in zip(reversed(numbers), reversed(counters), strict=True):
         if cells.is_bad.any():
             faults[cells.is_bad] = f"{counter.name} is no finite number; expected one, or nothing"
-    faults[~np.isfinite(seconds)] = "no time; expected seconds, or a time in ISO 8601"
+    faults[~np.isfinite(seconds)] = "no time; expected seconds, or a date with its year and a clock (of dstat: -T)"
     if "run_id" in labels:
         faults[[run_id is None for run_id in labels["run_id"]]] = "no run id; expected one in each row"
         first: dict[str | None, int] = {}  # labels are those of the first row of a run

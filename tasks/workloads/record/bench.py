@@ -323,6 +323,7 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     settings = params or RecordParams()
     n_samples = _n_samples(seconds, settings)
     target = subject_of(subject)
+    name = target.name()  # before its container may end
     groups = {OWN_PREFIX: target.group} if target.group else {}
     programs = Programs(target)
     programs.read()  # of a whole machine, whose processes are many, at its begin and end alone
@@ -332,7 +333,7 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     if target.pid is not None:
         why = f"{GROUP_COUNTERS}: process {target.pid} shares its control group with others, so that tells of them too"
         run = replace(run, missing=(why, *run.missing))
-    return replace(_with_shares(run, sampler_cores, target.name()), processes=programs.shares)
+    return replace(_with_shares(run, sampler_cores, name), processes=programs.shares)
 
 
 def record_each(seconds: float = 30, params: RecordParams | None = None, root: Path = CGROUP_ROOT) -> list[Telemetry]:

@@ -300,11 +300,14 @@ class Subject:
     partner: ControlGroup | None = None
 
     def name(self, root: Path = CGROUP_ROOT) -> str | None:
-        """What it goes by however it was typed: the path of its group, else its process id; None: the machine."""
+        """What it goes by however it was typed: the name of its container, which the next one may bear as well, the
+        path of its group, else its process id; None: the machine."""
         if self.group is None:
             return None if self.pid is None else str(self.pid)
         controller, folder = next(iter(self.group.folders.items()))
-        return str(folder.relative_to(root if self.group.version == 2 else root / controller))
+        container = CONTAINER.search(folder.name)
+        path = str(folder.relative_to(root if self.group.version == 2 else root / controller))
+        return (_inspected("Name", container[0]).lstrip("/") if container else "") or path
 
     def sources(self, proc: Path = PROC, block: Path = BLOCK) -> list[Source]:
         """The files that tell of it, machine first; none is open yet."""
@@ -391,7 +394,7 @@ def find_group(name: str, root: Path = CGROUP_ROOT) -> ControlGroup:
     if base is not None:
         if group := _group_at(base, name.strip("/")):
             return group
-        paths = _paths_called(name, base) or _paths_called(_container_id(name), base)
+        paths = _paths_called(name, base) or _paths_called(_inspected("Id", name), base)
         if len(paths) > 1:
             raise NotFound(f"{name}: several control groups are called so ({quoted(paths)}); expected the path of one")
         if paths and (group := _group_at(base, paths[0])):
@@ -452,12 +455,12 @@ def _is_called(folder: str, name: str) -> bool:
     return pod is not None and pod[1].replace("_", "").replace("-", "") == name.removeprefix("pod").replace("-", "")
 
 
-def _container_id(name: str) -> str:
-    """The id of the container that an engine on this machine knows by this name; empty where there is none."""
+def _inspected(field: str, container: str) -> str:
+    """What an engine on this machine says of a container of this name or id; empty where none knows it."""
     for engine in filter(None, (find_tool(program) for program in ENGINES)):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            command = [engine, "inspect", "--format", "{{.Id}}", "--", name]
+            command = [engine, "inspect", "--format", f"{{{{.{field}}}}}", "--", container]
             inspected = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ENGINE_S)
-            if match := CONTAINER.search(inspected.stdout):
-                return match[0]
+            if inspected.returncode == 0 and (said := inspected.stdout.strip()):
+                return said
     return ""

@@ -58,6 +58,7 @@ BROKEN = {
     "nothing": ("", "the file is empty"),
     "no sample": ("a,b\n", "no sample in it"),
     "a word": ("a\n1\nx\n", "line 3: 'x' is no finite number"),
+    "text beside numbers": ("host,cpu\nh1,2\n", "line 2: 'h1' is no finite number; .* as in --column cpu"),
     "infinite": ("a\n1\ninf\n", "line 3: 'inf' is no finite number"),
     "fields": ("a,b\n1,2\n3\n", "line 3: 1 fields; the header has 2"),
 }
@@ -118,6 +119,22 @@ def test_units_in_other_tables_are_said_with_the_values(tmp_path):
     (tmp_path / "panel.json").write_text(json.dumps(rows))
     found = series_of(str(tmp_path / "panel.json"), ReadParams(), ["Net in"])
     assert (found.names, found.units, found.values[1, 0]) == (("net_in",), ("B/s",), 2e6)
+
+
+LONG = "".join(f"2026-03-01 00:00:{at:02},h1,{name},{at % 4}\n" for at in range(6) for name in ("cpu", "free"))
+TEXT_BESIDE = {
+    "a long table": (f"time,host,metric,value\n{LONG}", ("cpu", "free")),
+    "a host": ("time,host,cpu\n" + "".join(f"2026-03-01 00:00:{at:02},h1,{at % 4}\n" for at in range(6)), ("cpu",)),
+}
+
+
+@pytest.mark.parametrize(("text", "names"), TEXT_BESIDE.values(), ids=TEXT_BESIDE)
+def test_text_beside_the_numbers_of_a_table_with_times_is_no_series(tmp_path, text, names):
+    path = tmp_path / "s.csv"
+    path.write_text(text)
+    found = series_of(str(path), ReadParams())
+    assert (found.names, found.times[1]) == (names, "2026-03-01 00:00:01")
+    assert series_of(str(path), ReadParams(), ["cpu"]).values[:, 0].tolist() == [0, 1, 2, 3, 0, 1]
 
 
 def test_telemetry_without_a_run_says_why(tmp_path):

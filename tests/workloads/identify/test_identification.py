@@ -53,6 +53,12 @@ def test_a_stranger_is_unknown_and_told_with_its_nearest(case):
             assert " against " in one.reasons[0]  # what differs comes first
 
 
+def test_an_idle_machine_stands_for_nothing_that_is_unknown(case):
+    learned = [replace(run, workload="idle") if run.workload == "nginx" else run for run in case.train]
+    for one in identify_all(case.strangers, fit_model(learned, IdentifyParams()), view="machine"):
+        assert (one.statement, one.nearest[0].workload, one.proxy) == ("unknown", "idle", one.nearest[1].workload)
+
+
 def test_few_workloads_teach_no_surer_names_than_are_right():
     """Four workloads, three runs of each; of five that are asked about one is new, and kin of a known one."""
     rng = np.random.default_rng(0)

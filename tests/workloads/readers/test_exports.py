@@ -13,9 +13,24 @@ LONG = "date;host;metric;value\n" + "".join(
     f"01.03.2024 02:{at:02};vm1;{name};{value},5\n" for at in range(6) for name, value in (("cpu", at), ("mem", 7))
 )
 WIDE = "Time,Hostname,cpu\n" + "".join(f"2024-03-13T02:0{at}:00Z,vm{1 + at % 2},{at}.5\n" for at in range(6))
+INFLUX = (
+    "#group,false,false,true,false,false,true,true\n#datatype,string,long,dateTime:RFC3339,dateTime:RFC3339,double,"
+)
+INFLUX += "string,string\n#default,_result,,,,,,\n,result,table,_start,_time,_value,_field,host\n" + "".join(
+    f",,{at},2024-03-13T02:00:00Z,2024-03-13T02:0{at}:00Z,{value}.5,{name},vm1\n"
+    for at in range(6)
+    for name, value in (("usage_user", at), ("usage_system", 7))
+)
+DSTAT = '"Dstat 0.7.4 CSV output"\n"Author:","Dag Wieers",,,,"URL:","http://dag.wieers.com"\n"Host:","vm1",,,,"User:","root"\n'
+DSTAT += '"Cmdline:","dstat -T -cd --output x.csv",,,,"Date:","13 Mar 2024 02:00:00 UTC"\n\n"epoch","total cpu usage",,'
+DSTAT += '"dsk/total",\n"epoch","usr","sys","read","writ"\n' + "".join(
+    f"{1710295200 + 60 * at}.123,{at}.5,2,0.0,4096.0\n" for at in range(6)
+)
 FILES = {  # text, reader, runs, counter, its values in the first run
     "sadf -d with decimal commas": (GERMAN, "sadf", 1, "cpu.all.pct_user", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "a long table of a spreadsheet": (LONG, "wide", 1, "cpu", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
+    "InfluxDB's annotated CSV": (INFLUX, "wide", 1, "usage_user", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
+    "dstat": (DSTAT, "wide", 1, "total_cpu_usage.usr", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "a wide table of two hosts": (WIDE, "wide", 2, "cpu", [0.5, 2.5, 4.5]),
 }
 
@@ -25,7 +40,7 @@ def test_an_export_is_read_as_it_was_worked_out_by_hand(found_in, tmp_path, text
     found = found_in(text, name="export.csv")
     assert (found.reasons, len(found.runs), found.n_read) == ([], n_runs, 6)
     assert found.column(counter) == values
-    assert found.runs[0].telemetry.machine == "vm1"
+    assert found.runs[0].telemetry.machine == (None if text is DSTAT else "vm1")
     assert found.runs[0].telemetry.started_at.year == 2024
     assert detect(str(tmp_path / "export.csv"), ReadParams().limits).name == reader
 

@@ -279,9 +279,8 @@ def test_other_texts_are_no_output_of_sar(head):
     b"# hostname;interval;timestamp;CPU;%user[...];proc/s\nvm;1;2026-11-27 02:53:58 UTC;-1;5;0;6;100",
 ])  # fmt: skip
 def test_other_files_of_sysstat_say_what_prints_them(found_in, content):
-    with pytest.raises(
-        BadInput, match=r"a file of sysstat itself, or what sadf prints with -j.*; .* sadf -d FILE -- -A"
-    ):
+    told = r"a file of sysstat itself, JSON of sysstat, .*; .* sadf -d FILE -- -A.*; without one, record with sar -A 1"
+    with pytest.raises(BadInput, match=told):
         found_in(content, name="sa26")
 
 

@@ -148,6 +148,17 @@ def test_a_group_goes_by_its_path_unit_container_and_pod_in_either_version(tree,
         assert group.folders["cpu"] == root / new
 
 
+def test_a_container_goes_by_the_name_that_its_engine_has_for_it_also_when_it_is_made_anew(tree, tmp_path, monkeypatch):
+    root, version = tree
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(f"#!/bin/sh\ncase $3-$5 in *Name*-{CONTAINER}) echo /web;; *Id*-web) echo {CONTAINER};; esac\n")
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", str(docker.parent))
+    for name in ("web", CONTAINER[:12], BARE if version == 1 else DOCKER):
+        assert subject_of(name, root=root).name(root) == "web"
+
+
 def test_a_name_that_several_groups_or_none_have_is_refused(tree):
     root, _ = tree
     with pytest.raises(NotFound, match=r"nginx: several control groups are called so \(.*nginx.*\); expected the path"):

@@ -53,6 +53,7 @@ KINDS = ("hardware", "software")
 SYSSTAT = "sysstat"  # the key around all that sadf -j prints
 HOLDS_TEXT = "holds text"  # what fault_of says of such a column
 PLACE = "__place"
+MOST_PARTS = 2  # times as many values as a metric has at one time: a column with more is no part of its name
 CONDITIONS = frozenset(field.name for field in fields(Conditions))
 PROCESSES = "processes"
 
@@ -62,7 +63,7 @@ class WideReader:
     """Reads wide CSV, JSON and Parquet."""
 
     name: str = "wide"
-    version: int = 5  # 2: long tables, labels by other names; 3: programs; 4: JSON, units in cells; 5: conditions
+    version: int = 6  # 2: long tables, other names; 3: programs; 4: JSON, units in cells; 5: conditions; 6: devices
     title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz, .json)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
@@ -282,7 +283,8 @@ def _table(path: str, params: ReadParams) -> WideTable:
 def _widened(table: WideTable, renamed: Mapping[str, str]) -> WideTable:
     """A long table (time, metric, value, and labels) with a column a metric; any other table as it is.
 
-    The first of several values of one metric and time counts."""
+    Where a metric has several values at one time, the columns that tell them apart (a device, a core) become part of
+    its name; of those that none tells apart the first counts."""
     metric, value = (next((name for name, _ in named(table.names, aliases, ())), "") for aliases in (METRICS, VALUES))
     if not metric or not value or {metric, value} & set(renamed.values()):
         return table
@@ -291,13 +293,21 @@ def _widened(table: WideTable, renamed: Mapping[str, str]) -> WideTable:
     if "timestamp" not in keys or fault_of(to_numbers(columns[metric])) != HOLDS_TEXT:
         return table
     kept = list(dict.fromkeys(keys.values()))
-    long = pd.DataFrame({name: columns[name].to_pandas() for name in (*kept, metric, value)}).assign(
-        **{PLACE: table.places}
-    )
+    long = pd.DataFrame({name: column.to_pandas() for name, column in columns.items()}).assign(**{PLACE: table.places})
+    by = [*kept, metric]
+    most = int(long.groupby(by, sort=False, dropna=False).size().max())
+    parts = [
+        name for name in table.names
+        if most > 1 and name not in (*by, value) and long[name].nunique() <= MOST_PARTS * most
+        and long.groupby(by, sort=False, dropna=False)[name].nunique().max() > 1
+    ]  # fmt: skip
+    for name in parts:
+        long[metric] = long[metric] + pd.Series([f".{part}" if part else "" for part in texts(columns[name])])
     wide = long.pivot_table(index=kept, columns=metric, values=value, aggfunc="first", sort=False, dropna=False)
     places = long.groupby(kept, sort=False, dropna=False)[PLACE].min()
     frame = pa.Table.from_pandas(wide.dropna(how="all").reset_index(), preserve_index=False)
-    line = f"read `{metric}` as the names of counters, `{value}` as their values"
+    names = " and ".join(f"`{name}`" for name in (metric, *parts))
+    line = f"read {names} as the names of counters, `{value}` as their values"
     return replace(
         table,
         names=frame.column_names,

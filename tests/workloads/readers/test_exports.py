@@ -12,6 +12,9 @@ GERMAN = CPU + "".join(f"vm1;60;2024-03-01 02:{at:02} UTC;-1;{at},50;{90 - at},5
 LONG = "date;host;metric;value\n" + "".join(
     f"01.03.2024 02:{at:02};vm1;{name};{value},5\n" for at in range(6) for name, value in (("cpu", at), ("mem", 7))
 )
+DEVICES = "time,host,core,metric,value,count\n" + "".join(
+    f"2024-03-13T02:0{at}:00Z,vm1,{core},busy,{at + core}.5,{17 * at + core}\n" for at in range(6) for core in range(2)
+)
 WIDE = "Time,Hostname,cpu\n" + "".join(f"2024-03-13T02:0{at}:00Z,vm{1 + at % 2},{at}.5\n" for at in range(6))
 INFLUX = (
     "#group,false,false,true,false,false,true,true\n#datatype,string,long,dateTime:RFC3339,dateTime:RFC3339,double,"
@@ -29,6 +32,7 @@ DSTAT += '"dsk/total",\n"epoch","usr","sys","read","writ"\n' + "".join(
 FILES = {  # text, reader, runs, counter, its values in the first run
     "sadf -d with decimal commas": (GERMAN, "sadf", 1, "cpu.all.pct_user", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "a long table of a spreadsheet": (LONG, "wide", 1, "cpu", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
+    "a long table of two cores": (DEVICES, "wide", 1, "busy.1", [1.5, 2.5, 3.5, 4.5, 5.5, 6.5]),
     "InfluxDB's annotated CSV": (INFLUX, "wide", 1, "usage_user", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "dstat": (DSTAT, "wide", 1, "total_cpu_usage.usr", [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]),
     "a wide table of two hosts": (WIDE, "wide", 2, "cpu", [0.5, 2.5, 4.5]),

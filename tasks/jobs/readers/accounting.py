@@ -37,7 +37,7 @@ CHUNK_RECORDS = 50_000
 SNIFFED_LINES = 20
 SHOWN_CHARS = 60
 NO_VALUE = ("", "NONE", "none", "undefined", "-/-", "_pbs_project_default")
-SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgtp]?)([bw]?)", re.IGNORECASE)
+SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)([kmgtp]?)([bw]?)", re.IGNORECASE)
 WORD_BYTES = 8
 SIGNALS_FROM, SIGTERM = 128, (128 + 15, 256 + 15)
 
@@ -94,7 +94,7 @@ def _seconds(fields: Fields, name: str) -> float:
 
 
 def _bytes(fields: Fields, name: str) -> float:
-    """Of 2048kb, 4gb, 1.934MB, 10mw (words), 300 (bytes)."""
+    """Of 2048kb, 4gb, 1.934MB, 10mw (words), 300 and 1.5e+08 (bytes)."""
 
     def parse(text: str) -> float | None:
         size = SIZE.fullmatch(text)

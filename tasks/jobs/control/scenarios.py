@@ -72,7 +72,7 @@ class SetFeature:
     word: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        return f"{self.name}={'x' if self.is_factor else ''}{self.value:g}"
+        return f"{self.word or self.name}={'x' if self.is_factor else ''}{self.value:g}"
 
     @property
     def touches(self) -> str:

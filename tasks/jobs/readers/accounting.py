@@ -147,7 +147,7 @@ CPUS_OF_CHUNK, SLOTS = re.compile(r":(?:ppn|ncpus)=(\d+)"), re.compile(r"\d+\*(\
 class PbsReader:
     """Reads what a PBS or Torque server writes to server_priv/accounting."""
 
-    name, version = "pbs", 1
+    name, version = "pbs", 2
     title = "PBS and Torque: accounting logs (server_priv/accounting/YYYYMMDD)"
     endings = (".pbs", ".pbs.gz")
 
@@ -259,7 +259,7 @@ RESCHEDULED = (24, 25)  # it ran, and runs again
 class GridEngineReader:
     """Reads Grid Engine's accounting file and the output of `qacct -j`."""
 
-    name, version = "grid-engine", 1
+    name, version = "grid-engine", 2
     title = "Grid Engine: the file accounting, or qacct -j"
     endings = ("/accounting", "/accounting.gz", "qacct.txt", "qacct.txt.gz")
 

@@ -14,7 +14,7 @@ ERROR = "error"  # not a column of ours: a row with one is failed, whatever its 
 ALIASES: dict[str, tuple[str, ...]] = {
     "run_id": (
         "runid", "jobrunid", "queryid", "executionid", "buildid", "pipelineid", "taskrunid", "attemptid", "jobid",
-        "databaseid", "idbuild", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "hash",
+        "databaseid", "idbuild", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "laufnr", "hash",
     ),
     "plan_signature": (
         "queryparameterizedhash", "queryinfo.queryhashes.normalizedliterals", "queryhash", "planhash",
@@ -34,13 +34,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "started_at": (
         "startedat", "startedon", "starttime", "startdate", "startts", "starttimestamp", "started", "start",
         "runstartedat", "runstart", "status.timeline.startdatetime", "begintime", "beginat", "began", "begin",
-        "executionstart", "startdatetime", "beginn", "timestamp", "datetime", "date", "ts", "time",
+        "executionstart", "startdatetime", "beginn", "startzeit", "timestamp", "datetime", "date", "ts", "time",
     ),
     "ended_at": (
         "endedat", "completedon", "endtime", "enddate", "endts", "endtimestamp", "ended", "end", "finishedat",
         "finishtime", "finished", "finish", "runend", "completedat", "completiontime", "completetime", "complete",
         "completed", "stoppedat", "stoptime", "stop", "stopdate", "finishdate", "enddatetime",
-        "status.timeline.enddatetime", "ende",
+        "status.timeline.enddatetime", "ende", "endzeit",
     ),
     "wait_s": ("wait", "waittime", "queuedduration", "queueduration", "queuetime", "pendingtime", "delay"),
     "runtime_s": (

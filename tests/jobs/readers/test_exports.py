@@ -543,12 +543,13 @@ def test_a_spreadsheet_that_excel_saved_on_a_german_machine_is_read_with_its_uml
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "laufzeiten.csv"
-    rows = "Beginn;Auftrag;Bearbeiter;Dauer (min);Datenmenge (MB)\n" + "".join(
-        f"{day}.03.2024 02:00;Monatsabschluß;Müller;12,5;1.234,5\n" for day in (13, 14)
+    rows = "Lauf-Nr;Startzeit;Endzeit;Auftrag;Bearbeiter;Dauer (min);Datenmenge (MB)\n" + "".join(
+        f"{day};{day}.03.2024 02:00;{day}.03.2024 02:13;Monatsabschluß;Müller;12,5;1.234,5\n" for day in (13, 14)
     )
     path.write_bytes(rows.encode("cp1252"))
     read = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
     assert read[["name", "user_name"]].to_numpy().tolist() == [["Monatsabschluß", "Müller"]] * 2
+    assert read["run_id"].to_list() == ["13", "14"] and (read["ended_at"].dt.minute == 13).all()
     assert read[["runtime_s", "input_bytes"]].to_numpy().tolist() == [[750.0, 1_234_500_000.0]] * 2
     assert "not UTF-8, read as Windows-1252" in caplog.text
 

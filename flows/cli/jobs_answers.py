@@ -378,7 +378,8 @@ def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExp
     card = champion(warehouse.models, WORD, source, KIND)
     explanation = read_source(warehouse, source, card.model_id) if card else None
     if explanation is None:
-        call.note("explaining the held-out runs; the answer is kept for the next time")
+        if card:
+            call.note("explaining the held-out runs; the answer is kept for the next time")
         model_id = steps.explain_source(warehouse, source, params)
         explanation = read_source(warehouse, source, model_id)
     if explanation is None:

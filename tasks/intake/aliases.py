@@ -179,7 +179,7 @@ def _iso(text: str, order: Order) -> str:
 
 def duration_s(text: str) -> float | None:
     """Seconds of a duration in words (1h 2m 3s, 250 ms, 1.5 hours), by the clock (2-03:04:05, 04:05) or in ISO 8601."""
-    text = text.strip()
+    text = text.strip().replace("(s)", "s")  # of LSF: 90 second(s)
     if match := CLOCK.fullmatch(text) or (ISO_DURATION.fullmatch(text) if len(text) > 1 else None):
         days, hours, minutes, seconds = map(float, match.groups(default="0"))
         return days * DAY_S + hours * HOUR_S + minutes * MINUTE_S + seconds

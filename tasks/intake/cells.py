@@ -37,6 +37,7 @@ NAMED = (
 )
 NAMED_ZONE = r"(?:GMT|UTC|Z|\s[+-][0-9]{2}:?[0-9]{2})(?:\s[0-9]{4})?$"
 YEAR = r"[0-9]{4}"
+LSF_MARK = r"(?<=:[0-9]{2} [0-9]{4}) [ELX]$"  # estimated, at the limit, over it
 MICROSECOND = pa.timestamp("us")
 FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
 NOT_A_TIME = np.datetime64("NaT", "us")
@@ -116,6 +117,7 @@ def _of_numbers(numbers: NDArray[np.float64], zone: str) -> tuple[Times, Flags]:
 
 def _times_of_texts(text: pd.Series, zone: str) -> tuple[Times, Flags]:
     """Texts of several kinds in one column: numbers, ISO and names of months, with a zone and without."""
+    text = text.str.replace(LSF_MARK, "", regex=True)
     is_number, is_dated, is_zoned = (text.str.contains(kind, na=False) for kind in (NUMBER, DATED, ZONED))
     written: Any = pd.to_numeric(text.where(is_number), errors="coerce")
     numbers, _ = _of_numbers(written.to_numpy(dtype="float64", na_value=np.nan), zone)

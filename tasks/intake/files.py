@@ -337,7 +337,7 @@ def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked
         while block := stream.read(BLOCK_BYTES):
             if is_start:
                 block, is_start = _as_text(path, block), False
-            if is_windows is None and (is_windows := _is_windows(path, rest + block)):
+            if is_windows is None and (is_windows := _is_windows(path, rest + block, has_header=first == 1)):
                 rest = rest.decode(WINDOWS, "replace").encode()
             if is_windows:
                 block = block.decode(WINDOWS, "replace").encode()
@@ -363,14 +363,14 @@ def _as_text(path: str, start: bytes) -> bytes:
     return start.removeprefix(UTF8_MARK)
 
 
-def _is_windows(path: str, block: bytes) -> bool | None:
-    """Whether a text is of Windows-1252: several lines are not UTF-8, and none holds one of its characters.
+def _is_windows(path: str, block: bytes, *, has_header: bool) -> bool | None:
+    """Whether a text is of Windows-1252: several lines or the first are not UTF-8, and none is.
 
     None where the block does not tell: too few of its lines are not ASCII."""
     lines = [] if block.isascii() else [line for line in block.split(b"\n") if not line.isascii()]
     if any(_is_utf8(line) or b"\x00" in line for line in lines):
         return False
-    if len(lines) < LEAST_WINDOWS:
+    if len(lines) < LEAST_WINDOWS and not (has_header and lines and block.startswith(lines[0])):
         return None
     try:
         b"".join(lines).decode(WINDOWS)

@@ -295,7 +295,7 @@ def spare_log(spare_home: Path) -> Warehouse:
 def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_line(spare_log: Warehouse) -> None:
     params = WhatIfFlowParams(source="log", whatif=PARAMS, sets=["spare_multiplier=1", "input=x2"], warehouse=spare_log)
     found = call(jobs_whatif, params)
-    assert found["scenarios"] == ["no_spare", "spare_multiplier=1, input_bytes=x2"]
+    assert found["scenarios"] == ["no_spare", "spare_multiplier=1, input=x2"]
     assert set(found["refused"]) == {"newest_sku", "steady_load"}
     assert found["right_share"]["no_spare"] == pytest.approx(1.0, abs=0.1)
     rows = fetch(spare_log, "SELECT scenario, measure, model_id FROM jobs.what_ifs")

@@ -138,6 +138,8 @@ def test_a_text_of_windows_is_told_by_its_first_letters_wherever_they_stand(
     parts = list(read_lines(str(path), ReadLimits()))
     assert [line for part in parts for line in part.lines][100:103] == ["Müller", "Köln", "Größe"]
     assert not any(part.refused for part in parts)
+    path.write_bytes("Größe;b\n".encode("cp1252") + plain.encode())  # a table whose header alone is not ASCII
+    assert next(read_lines(str(path), ReadLimits())).lines[0] == "Größe;b"
     path.write_bytes(plain.encode() + "Köln\n".encode() + plain.encode() + "Größe\nMüller\n".encode("cp1252"))
     assert sum(len(part.refused) for part in read_lines(str(path), ReadLimits())) == 2  # UTF-8, with two faults
 

@@ -72,14 +72,24 @@ class SetFeature:
     word: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        return f"{self.name}={'x' if self.is_factor else ''}{self.value:g}"
+        return f"{self.word or self.name}={'x' if self.is_factor else ''}{self.value:g}"
 
     @property
     def touches(self) -> str:
         return self.name
 
+    def _column(self, frame: pd.DataFrame) -> str:
+        return own if (own := f"{OWN}{self.name}") in frame else self.name
+
+    def check_varied(self, training: pd.DataFrame) -> None:
+        """Raises BadInput where all runs that a model learnt from had one value: it would foretell no change."""
+        values = training.get(self._column(training), pd.Series(dtype="float64")).dropna().unique()
+        if len(values) == 1:
+            problem = f"{self.word or self.name} was {values[0]:g} in all runs that the model learnt from"
+            raise BadInput(f"what-if {self}", problem, "a cause that varied", "try it on some runs, and train again")
+
     def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
-        name, word = f"{OWN}{self.name}" if f"{OWN}{self.name}" in frame else self.name, self.word or self.name
+        name, word = self._column(frame), self.word or self.name
         if name not in frame:
             raise BadInput(f"what-if {word}", f"this log tells nothing of {word}", causes_in(frame))
         old = frame[name]

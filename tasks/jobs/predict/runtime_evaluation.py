@@ -223,8 +223,8 @@ def evaluate_runtimes(
 
 def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) -> dict[str, Empirical]:
     """The peers' own runs, boosted quantiles, and these and the job's runs stacked."""
-    training, rows, log_s = parts.training, parts.rows, parts.log_s
-    all_runs = np.tile(np.quantile(log_s[training], LEVELS), (len(rows), 1))
+    rows, log_s = parts.rows, parts.log_s
+    all_runs = np.tile(np.quantile(log_s[parts.training], LEVELS), (len(rows), 1))
     known = parts.known
     predictions: dict[str, Empirical] = {}
     for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
@@ -245,18 +245,27 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
         )
         return trees.quantiles(features.iloc[asked])
 
-    of_trees, nobody = boosted(training, rows), rows[:0]
+    of_trees, nobody = boosted(parts.training, rows), rows[:0]
     predictions["lightgbm"] = parts.in_time(of_trees, of_trees[:0], nobody)
-    cut = int(EARLY_SHARES[0] * len(training))
-    late = training[cut:]
+    cut = int(EARLY_SHARES[0] * len(parts.training))
+    early, late = parts.training[:cut], parts.training[cut:]
     if JOB in known.log_s and cut and len(late) >= LEAST_TRIED:
-        tried, old = boosted(training[:cut], late), parts.old.rows(slice(cut, None))
-        stacks = [[tried, history_prediction(old, JOB, tried)], [of_trees, history_prediction(known, JOB, of_trees)]]
-        support = [support_of(old, len(late)), support_of(known, len(rows))]
-        weights = best_weights_by_support(stacks[0], np.exp(log_s[late]), support[0])
-        before, stacked = (mixture_by_support(stack, weights, of) for stack, of in zip(stacks, support, strict=True))
-        predictions["stacked"] = parts.in_time(stacked, before, late)
+        predictions["stacked"] = _stacked(parts, late, boosted(early, late), of_trees)
     return predictions
+
+
+def _stacked(parts: _Parts, late: Places, tried: Floats, of_trees: Floats) -> Empirical:
+    """Boosted quantiles and the job's own runs, mixed by how many runs the job has.
+
+    late: the training runs that the weights are chosen on; tried: what trees that had not learnt from these predict of
+    them; of_trees: what trees of all training predict of the test rows; (n, n_levels) each."""
+    old, known = parts.old.rows(slice(-len(late), None)), parts.known
+    support = support_of(old, len(late))
+    parts_late = [tried, history_prediction(old, JOB, tried)]
+    weights = best_weights_by_support(parts_late, np.exp(parts.log_s[late]), support)
+    before = mixture_by_support(parts_late, weights, support)
+    parts_test = [of_trees, history_prediction(known, JOB, of_trees)]
+    return parts.in_time(mixture_by_support(parts_test, weights, support_of(known, len(parts.rows))), before, late)
 
 
 def _by_shapes(

@@ -37,7 +37,7 @@ CHUNK_RECORDS = 50_000
 SNIFFED_LINES = 20
 SHOWN_CHARS = 60
 NO_VALUE = ("", "NONE", "none", "undefined", "-/-", "_pbs_project_default")
-SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgtp]?)([bw]?)", re.IGNORECASE)
+SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)([kmgtp]?)([bw]?)", re.IGNORECASE)
 WORD_BYTES = 8
 SIGNALS_FROM, SIGTERM = 128, (128 + 15, 256 + 15)
 
@@ -94,7 +94,7 @@ def _seconds(fields: Fields, name: str) -> float:
 
 
 def _bytes(fields: Fields, name: str) -> float:
-    """Of 2048kb, 4gb, 1.934MB, 10mw (words), 300 (bytes)."""
+    """Of 2048kb, 4gb, 1.934MB, 10mw (words), 300 and 1.5e+08 (bytes)."""
 
     def parse(text: str) -> float | None:
         size = SIZE.fullmatch(text)
@@ -147,7 +147,7 @@ CPUS_OF_CHUNK, SLOTS = re.compile(r":(?:ppn|ncpus)=(\d+)"), re.compile(r"\d+\*(\
 class PbsReader:
     """Reads what a PBS or Torque server writes to server_priv/accounting."""
 
-    name, version = "pbs", 1
+    name, version = "pbs", 2
     title = "PBS and Torque: accounting logs (server_priv/accounting/YYYYMMDD)"
     endings = (".pbs", ".pbs.gz")
 
@@ -259,7 +259,7 @@ RESCHEDULED = (24, 25)  # it ran, and runs again
 class GridEngineReader:
     """Reads Grid Engine's accounting file and the output of `qacct -j`."""
 
-    name, version = "grid-engine", 1
+    name, version = "grid-engine", 2
     title = "Grid Engine: the file accounting, or qacct -j"
     endings = ("/accounting", "/accounting.gz", "qacct.txt", "qacct.txt.gz")
 

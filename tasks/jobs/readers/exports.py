@@ -14,7 +14,7 @@ ERROR = "error"  # not a column of ours: a row with one is failed, whatever its 
 ALIASES: dict[str, tuple[str, ...]] = {
     "run_id": (
         "runid", "jobrunid", "queryid", "executionid", "buildid", "pipelineid", "taskrunid", "attemptid", "jobid",
-        "databaseid", "idbuild", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "hash",
+        "databaseid", "idbuild", "uuid", "uid", "id", "job.id", "buildnumber", "runnumber", "number", "laufnr", "hash",
     ),
     "plan_signature": (
         "queryparameterizedhash", "queryinfo.queryhashes.normalizedliterals", "queryhash", "planhash",
@@ -34,13 +34,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "started_at": (
         "startedat", "startedon", "starttime", "startdate", "startts", "starttimestamp", "started", "start",
         "runstartedat", "runstart", "status.timeline.startdatetime", "begintime", "beginat", "began", "begin",
-        "executionstart", "startdatetime", "beginn", "timestamp", "datetime", "date", "ts", "time",
+        "executionstart", "startdatetime", "beginn", "startzeit", "timestamp", "datetime", "date", "ts", "time",
     ),
     "ended_at": (
         "endedat", "completedon", "endtime", "enddate", "endts", "endtimestamp", "ended", "end", "finishedat",
         "finishtime", "finished", "finish", "runend", "completedat", "completiontime", "completetime", "complete",
         "completed", "stoppedat", "stoptime", "stop", "stopdate", "finishdate", "enddatetime",
-        "status.timeline.enddatetime", "ende",
+        "status.timeline.enddatetime", "ende", "endzeit",
     ),
     "wait_s": ("wait", "waittime", "queuedduration", "queueduration", "queuetime", "pendingtime", "delay"),
     "runtime_s": (
@@ -51,13 +51,13 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "status": (
         "status.terminationdetails.code", "state.resultstate", "conclusion", "resultstate", "jobstatus",
         "jobrunstate", "runstatus", "statushumanized", "executionstatus", "finalstatus", "outcome", "result",
-        "ergebnis", "status.state", "state.lifecyclestate", "lifecyclestate", "status", "state", "exitstatus",
+        "ergebnis", "status.state", "state.lifecyclestate", "lifecyclestate", "status", "state", "stat", "exitstatus",
         "exitcode", "exit", "returncode", "retcode", "rc",
     ),
     "user_name": ("user", "username", "useremail", "owner", "submitter", "submittedby", "benutzer", "bearbeiter"),
     "queue": ("queue", "queuename", "partition", "pool", "warehousename", "warteschlange"),
     "account": ("account",),
-    "requested_cpus": ("requestedcpus", "reqcpus", "ncpus", "cpus", "cores", "ncores", "vcpus"),
+    "requested_cpus": ("requestedcpus", "reqcpus", "ncpus", "cpus", "cores", "ncores", "vcpus", "slots"),
     "cpu_s": ("cputime", "cpuseconds", "totalcpu"),
     "peak_memory_bytes": ("maxrss", "peakrss", "peakmemory", "maxmemory", "memorypeak"),
     "input_bytes": ("inputsize", "bytesscanned", "totalbytesprocessed", "datasize", "datenmenge"),
@@ -139,6 +139,29 @@ SYSTEMS = (
         },
         {"runtime_s": "ms", "peak_memory_bytes": BINARY, "read_bytes": BINARY},
         r"\s*\([^()]*\)\s*$",  # FASTQC (sample1): the tag in brackets is what the task worked on
+    ),
+    System(
+        "activity runs of Azure Data Factory",
+        ("activityRunId", "activityName", "activityRunStart"),
+        {
+            "run_id": "activityRunId", "name": "pipelineName+activityName", "status": "status",
+            "started_at": "activityRunStart", "ended_at": "activityRunEnd", "runtime_s": "durationInMs",
+        },
+        {"runtime_s": "ms"},
+    ),
+    System(
+        "clusters of EMR",  # one that was started for its steps ends with them
+        ("Id", "Status.State", "Status.Timeline.ReadyDateTime"),
+        {
+            "run_id": "Id", "name": "Name", "status": "Status.State+Status.StateChangeReason.Code",
+            "submitted_at": "Status.Timeline.CreationDateTime", "started_at": "Status.Timeline.ReadyDateTime",
+            "ended_at": "Status.Timeline.EndDateTime",
+        },
+        words={
+            "TERMINATED/ALL_STEPS_COMPLETED": "completed", "TERMINATED/.+": "cancelled",
+            "TERMINATED_WITH_ERRORS/.+": "failed", "(STARTING|BOOTSTRAPPING)(/.*)?": "pending",
+            "(RUNNING|WAITING|TERMINATING)(/.*)?": "running",
+        },
     ),
     System(
         "run results of dbt",

@@ -79,7 +79,8 @@ NEEDED = (("run_id",), ("name", "group_key"), ("started_at", "submitted_at"), ("
 EXPECTED = "the columns " + ", ".join(" or ".join(names) for names in NEEDED)
 ALL = "all"  # as the only feature: every column that stands for nothing else
 MEASURED: tuple[Measured, ...] = get_args(Measured)
-STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status", "state")  # behind what came of a run
+# behind what came of a run
+STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status", "state", "stat")
 MOST_WORDS = 12  # of statuses that are said
 MOST_UNREAD = 12  # of columns that are left out
 TEXTS_SEEN = 10_000  # of a column, each once: enough to tell how its values are written
@@ -105,8 +106,11 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 9  # 4: features; 5: names by alias; 6, 7: more systems; 7: names of months; 8: begin_ms; 9: HTCondor
-    title: str = "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …"
+    version: int = 10  # 5: names by alias; 6, 7, 10: more systems; 7: names of months; 8: begin_ms; 9: HTCondor
+    title: str = (
+        "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …; "
+        "any other log as such a table: name, start, and runtime or end, named by --map"
+    )
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002

@@ -230,7 +230,7 @@ def test_json_has_every_figure(whorl: Whorl, trained_log: Warehouse, longest: st
 def test_a_change_is_told_with_what_it_can_and_cannot_claim(whorl: Whorl, trained_log: Warehouse) -> None:
     ended = whorl.done("jobs", "whatif", "--set", "input=x2")
     shown = " ".join(ended.out.split())
-    assert "change input_bytes=x2" in shown
+    assert "change input=x2" in shown
     assert "of 12 jobs" in shown
     assert "95th percentile" in shown
     assert "What they do not - Nothing measured stands behind it" in shown
@@ -244,7 +244,7 @@ def test_a_program_gets_one_value_and_more_data_take_longer(whorl: Whorl) -> Non
     assert (of_one["job"], of_one["changes"]["median_s"]["n_groups"]) == (JOB, 1)
     assert [row["group_key"] for row in of_one["jobs"]] == [JOB]
     found = json.loads(whorl("jobs", "whatif", "--set", "input=x2", "--json").out)
-    assert (found["source"], found["job"], found["edits"]) == ("log", None, "input_bytes=x2")
+    assert (found["source"], found["job"], found["edits"]) == ("log", None, "input=x2")
     assert found["features"] == ["input_bytes", "input_ratio", "input_usual"]
     assert found["changes"]["median_s"]["change"] > 0
     assert found["changes"]["token_s"]["before"] is None  # the log says nothing of tokens
@@ -380,6 +380,6 @@ def test_a_what_if_is_drawn_and_says_why_nothing_was_measured(
     (page,) = (tmp_path / "figures").glob("*.html")
     text = page.read_text()
     assert "No run was done again with this change, so nothing was measured." in text
-    assert "What would change: input_bytes=x2 (ratio)" in text
+    assert "What would change: input=x2 (ratio)" in text
     assert "--set input=x2 --out" in text
     assert "What they do not" in text

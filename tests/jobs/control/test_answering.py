@@ -139,6 +139,11 @@ def test_a_question_that_the_log_cannot_answer_is_one_line(ground):
         ask(ground, shifts=["gen9:gen3"])
 
 
+def test_what_never_varied_is_refused_and_not_told_to_change_nothing_for_sure(ground):
+    with pytest.raises(BadInput, match="cpus was 2 in all runs that the model learnt from"):
+        ask(ground, sets=["cpus=x2"])
+
+
 def test_of_one_job_the_next_run_is_asked_under_the_conditions_of_its_last_runs(runs, trained):
     ground = make_ground(trained, runs, job="job-3")
     assert ground.subjects.runs["group_key"].unique().tolist() == ["job-3"]

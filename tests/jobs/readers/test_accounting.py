@@ -208,6 +208,11 @@ PBS_FAULTS = {
 }
 
 
+def test_memory_that_is_written_with_an_exponent_refuses_no_run(tmp_path: Path) -> None:
+    rows, refused = read(tmp_path / "log", "pbs", torque().replace("2048kb", "1.5e+08"))
+    assert (rows["peak_memory_bytes"].to_list(), len(refused)) == ([1.5e8], 0)
+
+
 @pytest.mark.parametrize(("line", "reason"), PBS_FAULTS.items())
 def test_a_wrong_record_is_refused_with_its_line_and_the_others_are_read(
     tmp_path: Path, line: str, reason: str | None

@@ -47,6 +47,7 @@ def test_a_file_that_nobody_knows_is_refused_with_what_could_be_read(tmp_path: P
     assert "no known job log (it begins with 'ID3" in said
     assert said.endswith("name the reader: --reader swf|slurm|pbs|grid-engine|spark|airflow|prefect-api|table")
     assert "Standard Workload Format (.swf, .swf.gz)" in said
+    assert "any other log as such a table: name, start, and runtime or end, named by --map" in said
 
 
 def test_a_missing_file_is_missing_and_not_unknown(tmp_path: Path) -> None:

@@ -326,6 +326,19 @@ ADF = {"value": records(
     ("/SUB/1", "r1", "Copy", "2024-03-01T02:00:00.1234567Z", "2024-03-01T02:01:00.1234567Z", 60000, "Succeeded", {"name": "Daily"}, "2024-03-01T02:01:00Z"),
     ("/SUB/2", "r2", "Load", "2024-03-01T02:00:00.1234567Z", "2024-03-01T02:00:20.1234567Z", 20000, "Cancelled", {"name": "Daily"}, "2024-03-01T02:01:00Z"),
 )}  # fmt: skip
+# the same API: activity runs of a pipeline run; two pipelines may call an activity the same
+ADF_ACTIVITIES = {"value": records(
+    "activityRunId activityName activityType pipelineName pipelineRunId activityRunStart activityRunEnd durationInMs status",
+    ("a1", "Copy", "Copy", "Sales", "r1", "2024-03-01T02:00:00.1234567Z", "2024-03-01T02:01:00.1234567Z", 60000, "Succeeded"),
+    ("a2", "Copy", "Copy", "Staff", "r2", "2024-03-01T02:00:00.1234567Z", "2024-03-01T02:00:20.1234567Z", 20000, "Cancelled"),
+    ("a3", "Clean", "Delete", "Sales", "r1", "2024-03-01T02:01:00.1234567Z", "2024-03-01T02:03:00.1234567Z", 120000, "Succeeded"),
+)}  # fmt: skip
+# ibm.com/docs/spectrum-lsf, bjobs -o … -json: L and E behind a time: at the limit, estimated
+LSF = {"COMMAND": "bjobs", "JOBS": 2, "RECORDS": records(
+    "JOBID JOB_NAME USER STAT QUEUE SUBMIT_TIME START_TIME FINISH_TIME RUN_TIME SLOTS",
+    ("101", "etl", "ada", "DONE", "normal", "Mar  1 02:00:00 2024", "Mar  1 02:00:30 2024", "Mar  1 02:02:00 2024 L", "90 second(s)", "4"),
+    ("102", "etl", "ada", "EXIT", "normal", "Mar 13 02:00:00 2024", "Mar 13 02:00:30 2024", "Mar 13 02:00:40 2024", "10 second(s)", "4"),
+)}  # fmt: skip
 # docs.getdbt.com/dbt-cloud/api-v2: list runs; `duration` holds the wait, too, `status` is a code
 DBT_CLOUD = {"status": {"code": 200, "is_success": True}, "data": records(
     "id status created_at started_at finished_at job duration queued_duration run_duration status_humanized",
@@ -353,6 +366,12 @@ EMR = {"Steps": [
     {"Id": f"s-{number}", "Name": "spark-submit load", "ActionOnFailure": "CONTINUE", "Status": {"State": state, "Timeline": {
         "CreationDateTime": "2024-03-01T02:00:00Z", "StartDateTime": "2024-03-01T02:00:30Z", "EndDateTime": "2024-03-01T02:02:00Z"}}}
     for number, state in enumerate(["COMPLETED", "FAILED"])
+]}  # fmt: skip
+# aws emr list-clusters: a cluster is ready where a step has a start
+EMR_CLUSTERS = {"Clusters": [
+    {"Id": f"j-{number}", "Name": "load", "Status": {"State": state, "StateChangeReason": {"Code": code}, "Timeline": {
+        "CreationDateTime": "2024-03-01T02:00:00Z", "ReadyDateTime": "2024-03-01T02:05:00Z", "EndDateTime": "2024-03-01T02:20:00Z"}}}
+    for number, (state, code) in enumerate([("TERMINATED", "ALL_STEPS_COMPLETED"), ("TERMINATED_WITH_ERRORS", "STEP_FAILURE"), ("TERMINATED", "USER_REQUEST")])
 ]}  # fmt: skip
 # slurm.schedmd.com/sacct.html, --json: openapi's dbv0.0.40 (limits in minutes, a list of states, 0 for no time) and dbv0.0.37
 SACCT = {"meta": {"slurm": {"version": {"major": "23"}}}, "errors": [], "jobs": [
@@ -456,10 +475,13 @@ EXPORTS = {
     "Argo": Export("argo.json", json.dumps(ARGO), {"completed": 2, "failed": 1, "running": 1}, 2, 90, "`status.startedAt` as started_at"),
     "Tekton": Export("tekton.json", json.dumps(TEKTON), {"completed": 2, "timeout": 1}, 1, 180, "`status.conditions.0.reason` as status"),
     "Azure Data Factory": Export("adf.json", json.dumps(ADF), {"completed": 1, "cancelled": 1}, 2, 60, "`durationInMs` as runtime_s in ms"),
+    "Azure Data Factory, activities": Export("activities.json", json.dumps(ADF_ACTIVITIES), {"completed": 2, "cancelled": 1}, 3, 90, "these are activity runs of Azure Data Factory"),
+    "LSF": Export("bjobs.json", json.dumps(LSF), {"completed": 1, "failed": 1}, 1, 90, "`FINISH_TIME` as ended_at"),
     "dbt Cloud": Export("cloud.json", json.dumps(DBT_CLOUD), {"completed": 1, "failed": 1}, 2, 420, "`run_duration` as runtime_s"),
     "Buildkite": Export("kite.json", json.dumps(BUILDKITE), {"completed": 1, "failed": 1, "cancelled": 1}, 1, 30, "`pipeline.name` as name"),
     "AWS Glue": Export("glue.json", json.dumps(GLUE), {"completed": 1, "timeout": 1}, 1, 290, "`ExecutionTime` as runtime_s"),
     "AWS EMR": Export("emr.json", json.dumps(EMR), {"completed": 1, "failed": 1}, 1, 90, "`Status.Timeline.StartDateTime` as started_at"),
+    "AWS EMR, clusters": Export("clusters.json", json.dumps(EMR_CLUSTERS), {"completed": 1, "failed": 1, "cancelled": 1}, 1, 900, "`Status.Timeline.ReadyDateTime` as started_at"),
     "GitLab jobs": Export("jobs.json", json.dumps(GITLAB_JOBS), {"completed": 2, "failed": 1, "cancelled": 1, "pending": 1}, 2, 630, "`duration` as runtime_s in seconds"),
     "GitLab pipelines": Export("pipelines.csv", GITLAB_PIPELINES, {"completed": 2, "failed": 1, "running": 1}, 2, 350, "`ref` as name"),
     "GitHub runs without ids of workflows": Export("runs.json", json.dumps([{name: run[name] for name in run if name != "workflow_id"} for run in GITHUB_RUNS]), {"completed": 2, "failed": 1, "running": 1}, 2, 210, "these are runs of GitHub Actions"),
@@ -522,12 +544,13 @@ def test_a_spreadsheet_that_excel_saved_on_a_german_machine_is_read_with_its_uml
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "laufzeiten.csv"
-    rows = "Beginn;Auftrag;Bearbeiter;Dauer (min);Datenmenge (MB)\n" + "".join(
-        f"{day}.03.2024 02:00;Monatsabschluß;Müller;12,5;1.234,5\n" for day in (13, 14)
+    rows = "Lauf-Nr;Startzeit;Endzeit;Auftrag;Bearbeiter;Dauer (min);Datenmenge (MB)\n" + "".join(
+        f"{day};{day}.03.2024 02:00;{day}.03.2024 02:13;Monatsabschluß;Müller;12,5;1.234,5\n" for day in (13, 14)
     )
     path.write_bytes(rows.encode("cp1252"))
     read = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
     assert read[["name", "user_name"]].to_numpy().tolist() == [["Monatsabschluß", "Müller"]] * 2
+    assert read["run_id"].to_list() == ["13", "14"] and (read["ended_at"].dt.minute == 13).all()
     assert read[["runtime_s", "input_bytes"]].to_numpy().tolist() == [[750.0, 1_234_500_000.0]] * 2
     assert "not UTF-8, read as Windows-1252" in caplog.text
 

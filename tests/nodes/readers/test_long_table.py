@@ -162,7 +162,7 @@ FILES = {
     ),
     "no row": ("node,benchmark,started_at,metric,value\n", "no row in it"),
     "names not UTF-8": (
-        "node,größe\n".encode("latin-1") + b"n,1\n", "line 1: the line is not UTF-8; convert the file",
+        b"node,gr\x81\xdfe\nn,1\n", "line 1: the line is not UTF-8; convert the file",
     ),
     "empty": ("", "the file is empty"),
 }  # fmt: skip

@@ -39,6 +39,7 @@ Ints = NDArray[np.int64]
 WINDOW = 7  # samples of the running median; a phase of three samples in the middle of it is an outlier or a phase
 MEDIANS_AT_ONCE = 100_000  # of windows: each is copied
 LONGEST_OUTLIER = 2  # adjacent samples; three alike are a phase
+MOST_MOVED = 3  # columns that are named of a change
 SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation
 SD_OF_MEAN = 1.2533  # and over mean absolute deviation, where more than half the residuals are 0
 SMALLEST_SPREAD = 1e-12  # deviation over largest magnitude below which a counter is constant: rounding, not change

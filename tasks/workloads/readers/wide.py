@@ -293,11 +293,12 @@ def _widened(table: WideTable, renamed: Mapping[str, str]) -> WideTable:
     if "timestamp" not in keys or fault_of(to_numbers(columns[metric])) != HOLDS_TEXT:
         return table
     kept = list(dict.fromkeys(keys.values()))
-    long = pd.DataFrame({name: column.to_pandas() for name, column in columns.items()}).assign(**{PLACE: table.places})
+    flat = {name: column.to_pandas() for name, column in columns.items() if not pa.types.is_nested(column.type)}
+    long = pd.DataFrame(flat).assign(**{PLACE: table.places})
     by = [*kept, metric]
     most = int(long.groupby(by, sort=False, dropna=False).size().max())
     parts = [
-        name for name in table.names
+        name for name in flat
         if most > 1 and name not in (*by, value) and long[name].nunique() <= MOST_PARTS * most
         and long.groupby(by, sort=False, dropna=False)[name].nunique().max() > 1
     ]  # fmt: skip

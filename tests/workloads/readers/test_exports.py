@@ -1,8 +1,9 @@
 """Telemetry as people have it, read in one call without an option: sysstat, long tables, other names."""
 
+import pandas as pd
 import pytest
 
-from tasks.workloads.intake import Intake, begin_telemetry
+from tasks.workloads.intake import Intake, begin_telemetry, read_file
 from tasks.workloads.params import ReadParams
 from tasks.workloads.readers import detect
 
@@ -47,6 +48,14 @@ def test_an_export_is_read_as_it_was_worked_out_by_hand(found_in, tmp_path, text
     assert found.runs[0].telemetry.machine == (None if text is DSTAT else "vm1")
     assert found.runs[0].telemetry.started_at.year == 2024
     assert detect(str(tmp_path / "export.csv"), ReadParams().limits).name == reader
+
+
+def test_lists_beside_the_values_of_a_long_table_are_no_part_of_their_names(tmp_path):
+    rows = [{"time": f"2024-03-13T02:0{at}:00Z", "core": core, "metric": "busy", "value": at + core, "tags": [core]}
+            for at in range(6) for core in range(2)]  # fmt: skip
+    pd.DataFrame(rows).to_parquet(tmp_path / "long.parquet")
+    (run,), _ = read_file(str(tmp_path / "long.parquet"), ReadParams())
+    assert run.telemetry.names == ("busy.0", "busy.1")
 
 
 def test_what_was_understood_is_said(tmp_path):

@@ -271,7 +271,8 @@ def judge(
         if not present:
             return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
     if not evidence:
-        most = surest(len(view.library.names))
+        n_workloads = len(view.library.names)
+        most = min(surest(n_workloads, n_workloads), surest(*view.named))
         present = tuple(part._replace(probability=min(part.probability, most)) for part in present)
     main = present[0]
     return Identification(
@@ -289,12 +290,13 @@ def judge(
     )
 
 
-def surest(n_workloads: int) -> float:
+def surest(n_right: int, n_tried: int) -> float:
     """The most that counters can say for a name, by the rule of succession with Jeffreys' prior.
 
     Each learned workload was a stranger once, when it was left out in turn; the next stranger may be like a known one,
-    as none of them was."""
-    return (n_workloads + 0.5) / (n_workloads + 1)
+    as none of them was. And each learned run was asked about once, when it was held out: names are right as often as
+    they were then. Where none could be held out, even odds are the most."""
+    return (n_right + 0.5) / (n_tried + 1)
 
 
 def _present(best: Sum, probabilities: Sequence[float], *, has_rest: bool) -> tuple[Present, ...]:
@@ -356,7 +358,11 @@ def _with_conditions(answer: Identification, run: Telemetry, model: Model) -> Id
         surer.append(f"at least {SHORT_S:g} s of it")
     if answer.statement in ("unknown", "known and something unknown"):
         surer.append("labelled runs of it, if it is one of yours")
-    elif answer.present and answer.confidence == surest(n_known := len(model.workloads)):
+    elif answer.present and answer.confidence == surest(*(named := model.views[answer.view].named)):
+        n_right, n_tried = named
+        tried = f"of {n_tried} that were held out {n_right} were named rightly" if n_tried else "none could be held out"
+        surer.append(f"more labelled runs of each workload: {tried}")
+    elif answer.present and answer.confidence == surest(n_known := len(model.workloads), n_known):
         surer.append(f"more learned workloads: of {n_known} the counters make no name surer")
     return replace(answer, foreign_share=foreign_share, stolen_share=stolen_share, surer=tuple(surer))
 

@@ -73,7 +73,7 @@ LEAST_MEASURED: dict[ViewName, float] = {"own": 0.75, "machine": 1.0}
 GROUP_LIMIT = 0.46  # of a group learned with several inputs: those that were meant to differ are far apart
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 13
+FORMAT, VERSION = "whorl.workloads.identify", 14
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled", "whitening")
 N_ALONE = {"own": 1, "machine": 3}  # features of what is not known, where a sum has one part
@@ -98,13 +98,15 @@ class Rest:
 @dataclass(frozen=True)
 class View:
     """What is known on some counters. neighbours: known runs, by what seen_moments and shapes_of give. rest_alone: of
-    something unknown, where there is one workload. Of a machine also: presence, of a part of a sum; rest_in_company: of
+    something unknown, where there is one workload. named: of the learned runs that were held out in turn, how many the
+    others named rightly, and how many there were. Of a machine also: presence, of a part of a sum; rest_in_company: of
     something unknown, where a sum has more than one part."""
 
     counters: tuple[Counter, ...]
     library: Library
     neighbours: Neighbours
     rest_alone: Rest
+    named: tuple[int, int]
     presence: Logistic | None = None
     rest_in_company: Rest | None = None
 
@@ -268,6 +270,7 @@ def save_model(model: Model, folder: Path) -> None:
             "most_parts": view.library.most_parts,
             "intercepts": [logistic.intercept for logistic in _logistics(view).values()],
             "limits": [rest.limit for rest in rests],
+            "named": view.named,
         }
     rows = [
         {"name": name, "shape": list(array.shape), "values": np.asarray(array, dtype=float).ravel()}
@@ -329,7 +332,8 @@ def _view_from(name: ViewName, described: Mapping[str, Any], arrays: Mapping[str
         for part, intercept in zip(LOGISTICS, described["intercepts"], strict=False)
     )
     limits = [float(limit) for limit in described["limits"]]
-    view = View(counters, library, neighbours, Rest(alone, limits[0]))
+    n_right, n_asked = map(int, described["named"])
+    view = View(counters, library, neighbours, Rest(alone, limits[0]), (n_right, n_asked))
     return view if name == "own" else replace(view, presence=of_sums[0], rest_in_company=Rest(of_sums[1], limits[1]))
 
 
@@ -351,9 +355,12 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
     # few runs say what is usual for a workload: half way to what is usual for all
     known = replace(known, usual=np.sqrt(known.usual * np.median(known.usual)))
     cases: list[tuple[FloatArray, bool]] = []
-    for _, inside, near in _held_out(rows, workloads, [*by_round, *by_input], known, likeness):
+    is_right: list[bool] = []
+    for turn, (_, inside, near) in enumerate(_held_out(rows, workloads, [*by_round, *by_input], known, likeness)):
         for at in even_sample(inside, MOST_CASES * len(inside) // len(runs) + 1):
             near_by = near.near(rows[at])
+            if turn < len(by_round):
+                is_right.append(next(iter(near_by)) == workloads[at])
             others = {other: how_near for other, how_near in near_by.items() if other != workloads[at]}
             trials = ((near_by, False), (others, True))
             cases += [(group_features(near.strangeness(among)), is_new) for among, is_new in trials if among]
@@ -362,7 +369,8 @@ def _fit_group(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params:
         odds = np.log(GROUP_LIMIT / (1 - GROUP_LIMIT))
         alone = Rest(replace(alone.score, intercept=alone.score.intercept - float(odds)), EVEN)
     is_rate = np.array([counter.is_rate for counter in counters])
-    return View(counters, learn_library(means, workloads, inputs, is_rate, is_sum=False), known, alone)
+    library = learn_library(means, workloads, inputs, is_rate, is_sum=False)
+    return View(counters, library, known, alone, (sum(is_right), len(is_right)))
 
 
 def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], params: IdentifyParams) -> View:
@@ -387,11 +395,13 @@ def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], param
     is_there: list[bool] = []
     rests: dict[bool, list[tuple[FloatArray, bool]]] = {True: [], False: []}  # by whether there is one part
     drifted: list[FloatArray] = []  # of known runs alone, as a later session may show them
+    is_right: list[bool] = []
     has_sessions = all(run.round is not None for run in runs)
     rng = np.random.default_rng(params.seed)
     for turn, (outside, inside, near) in enumerate(_held_out(moments, workloads, by_fold, known)):
         library = library_of(outside)
         kept = even_sample(inside, MOST_CASES * len(inside) // len(runs) + 1)
+        is_right += [next(iter(near.near(moments[at]))) == workloads[at] for at in kept]
         made = [case for at in kept for case in _cases(at, inside, moments, names, library, rng)]
         recorded = [_recorded_case(crowded[at], beside[at]) for at in range(turn, len(crowded), len(by_fold))]
         for case, (seen, present, unknown) in enumerate([*made, *recorded]):
@@ -415,7 +425,8 @@ def _fit_machine(runs: Sequence[Telemetry], counters: tuple[Counter, ...], param
     )
     in_company = _fit_rest(rests[False], N_IN_COMPANY, params.known_recall)
     presence = fit_logistic(np.array(parts).reshape(-1, N_PRESENCE), np.array(is_there, dtype=bool), PENALTY)
-    return View(counters, library_of(np.arange(len(runs))), known, alone, presence, in_company)
+    named = sum(is_right), len(is_right)
+    return View(counters, library_of(np.arange(len(runs))), known, alone, named, presence, in_company)
 
 
 def _folds_held_out(folds: NDArray[np.int64]) -> list[NDArray[np.bool_]]:

@@ -70,8 +70,30 @@ def test_few_workloads_teach_no_surer_names_than_are_right():
         answers = identify_all(asked, model, view=view, with_reasons=False)
         is_right = [(one.workload or "postgresql") == run.workload for one, run in zip(answers, asked, strict=True)]
         assert abs(np.mean([one.confidence for one in answers]) - np.mean(is_right)) < 0.12
-        assert max(one.confidence for one in answers if one.is_known) <= surest(4)
-    assert [surest(n) for n in (1, 4, 9)] == [0.75, 0.9, 0.95]
+        assert max(one.confidence for one in answers if one.is_known) <= surest(4, 4)
+    assert [surest(n, n) for n in (1, 4, 9)] == [0.75, 0.9, 0.95]
+
+
+@pytest.mark.parametrize("view", ["own", "machine"])
+def test_names_that_were_mixed_up_among_the_learned_runs_are_no_surer_than_those_were(view):
+    """Of two of three workloads nothing but the label differs; then one run of each, so that none can be held out."""
+    rng = np.random.default_rng(0)
+    twin, other = (draw_workload(name, 30, 3, rng) for name in ("redis", "nginx"))
+    of_both, of_other = (draw_runs([of], 9, rng, rounds=4, noise=0.2) for of in (twin, other))
+    learned = [*of_other, *(replace(run, workload=("redis", "xz")[at // 4 % 2]) for at, run in enumerate(of_both))]
+    once = [learned[at] for at in (0, 9, 13)]
+    mixed, alone = (fit_model(runs, IdentifyParams()) for runs in (learned, once))
+    n_right, n_tried = mixed.views[view].named
+    assert n_tried >= 8 and n_right < n_tried and alone.views[view].named == (0, 0)
+    asked = draw_runs([twin], 6, rng, noise=0.2)
+    for model, most, why in (
+        (mixed, surest(n_right, n_tried), f"of {n_tried} that were held out {n_right} were named rightly"),
+        (alone, 0.5, "none could be held out"),
+    ):
+        answers = [one for one in identify_all(asked, model, view=view, with_reasons=False) if one.is_known]
+        assert answers and max(one.confidence for one in answers) <= most
+        capped = [one for one in answers if one.confidence == most]
+        assert all(f"more labelled runs of each workload: {why}" in one.surer for one in capped)
 
 
 def test_what_is_alone_on_a_machine_is_known_or_unknown_and_both_add_up(case):
@@ -79,7 +101,7 @@ def test_what_is_alone_on_a_machine_is_known_or_unknown_and_both_add_up(case):
     assert {one.statement for one in answers} == {"known", "unknown"}
     for one in answers:
         assert one.confidence == pytest.approx(
-            min(1 - one.unknown_score, surest(4)) if one.is_known else one.unknown_score
+            min(1 - one.unknown_score, surest(4, 4)) if one.is_known else one.unknown_score
         )
 
 
@@ -186,7 +208,7 @@ def test_a_name_that_more_workloads_would_make_surer_says_so(case):
     line = f"more learned workloads: of {n_known} the counters make no name surer"
     answers = identify_all([*case.test, *case.strangers], case.model)
     says = [line in answer.surer for answer in answers]
-    assert says == [answer.is_known and answer.confidence == surest(n_known) for answer in answers]
+    assert says == [answer.is_known and answer.confidence == surest(n_known, n_known) for answer in answers]
     assert 0 < sum(says) < len(says)
 
 

@@ -44,7 +44,7 @@ RUN_DIGITS = 8
 PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
 LEAST_EXPECTED = 30  # alarms among the executions learned from, from which measured rates were as stated within a half
 LEAST_RATE = 0.001  # false alarms a day that are told as a number
-NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
+NODES_OF_FIGURES = ("nodes.best", "nodes.most_suspicious")  # figures that name nodes
 FINGERPRINTS = ("Flagged executions, and why", "By fingerprint, beside the plain ranking")
 
 land_recording = step(steps.land_recording)

@@ -24,7 +24,7 @@ from tasks.nodes.node_words import (
     shared_words,
     standing_out,
 )
-from tasks.quantities import MISSING, counted, duration, number, ratio, share
+from tasks.quantities import MISSING, counted, duration, ratio, share
 from tasks.report.result import Column, as_text, columns, count, extra, records
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def metrics(call: Invocation, source: str | None = None, benchmark: str | None =
 RANKED = columns(
     ("aspect", "aspect", "name"), ("rank", "place", count), ("name", "node", "key"), ("score", "score", ratio),
     ("interval", "interval", "name"), ("tied", "tied", "name"), ("n_executions", "executions", count),
-    *extra(("machine_type", "machine type"), ("pc1", "first component", number)),
+    *extra(("machine_type", "machine type")),
 )  # fmt: skip
 MOST_NAMED = 10
 SHARED = Column("shared_words", "shared component", kind="name")

@@ -347,7 +347,6 @@ def _evaluation_facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict
         "left out": ", ".join(counted(figures[key], what) for key, what in LEFT_OUT.items()),
         "metrics": f"{figures['metrics.kept']:,} of {figures['metrics.recorded']:,} kept",
         "best node": text("nodes.best", named),
-        "best by first component": text("nodes.best.pc1", named),
         "most suspicious": text("nodes.most_suspicious", named),
         "score and applications": f"Spearman {text('rank.spearman')}; best single benchmark {text('rank.best_single')}",
         "a rerun differs by": f"{text('repeatability.rerun_median', shown_share)} (median), "

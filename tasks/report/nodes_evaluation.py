@@ -72,7 +72,6 @@ JUDGED_BY = ("f1_outlier", "auprc")
 ANY, DOSE, STRONG, KIND = "any", "dose_", "from_dose_", "kind_"  # of stress: all, of a level, from it on, of a kind
 METHODS = {
     "spearman": "the score of all microbenchmarks",
-    "standardised": "the score of all, each in its own deviations",
     "best_single": "the one metric that did best on other nodes",
     "best_oracle": "the one metric that does best here, known afterwards",
     "pc1": "the first principal component",

@@ -12,10 +12,8 @@ from tasks.nodes.params import ScoreParams
 from tasks.nodes.ranking.node_scores import (
     COMMON,
     LEAST_NODES,
-    LIMIT,
     PER_SECOND,
     Levels,
-    fit_first_component,
     fit_shared_component,
     learn_reference,
     score_nodes,
@@ -23,6 +21,7 @@ from tasks.nodes.ranking.node_scores import (
 from tasks.nodes.type_tables import APPLICATION, Bools, Floats, NodeTables, group_medians, robust_deviation
 from tasks.report.evaluation import Figures, put
 
+LIMIT = 5.0  # robust deviations at which a value is cut: one odd node must not be the component
 LEAST = 4  # pairs of values from which a correlation is told
 UNKNOWN = "unknown"  # machine type of nodes of which nobody says it, in keys of figures
 COLUMNS = ["machine_type", "half", "method", "series", "spearman", "chosen"]
@@ -117,12 +116,24 @@ def _geometric_mean(train: NodeMatrix, test: NodeMatrix) -> Scored:
     return test.levels.overall(test.micro - _medians(train.micro)), ""
 
 
-def _standardised_mean(train: NodeMatrix, test: NodeMatrix) -> Scored:
-    """As the score, with each type in robust deviations of the training nodes, cut at LIMIT, so that types that vary
-    much say no more than those that vary little. Types without spread say nothing."""
-    scale = robust_deviation(train.micro)
-    scale = np.where(scale > 0, scale, np.nan)
-    return test.levels.overall(np.clip((test.micro - _medians(train.micro)) / scale, -LIMIT, LIMIT)), ""
+def first_component(train: Floats, test: Floats) -> Floats:
+    """Place of test nodes on the direction in which training nodes differ most: (n_test,), more is better.
+
+    train, test: (n, n_types) oriented log scores, each type by its training nodes' median and robust deviation, cut at
+    LIMIT; what is missing counts as the median, and types without spread say nothing. Raises ValueError if none has
+    any."""
+    centre, scale = np.nan_to_num(_medians(train)), np.nan_to_num(robust_deviation(train))
+    if not (scale > 0).any():
+        raise ValueError(f"{train.shape[1]} metrics of {len(train)} nodes, none of which varies")
+
+    def ready(values: Floats) -> Floats:
+        apart = np.divide(values - centre, scale, out=np.zeros_like(values), where=scale > 0)
+        return np.asarray(np.clip(np.nan_to_num(apart, nan=0.0), -LIMIT, LIMIT))
+
+    loadings = np.linalg.svd(ready(train) - ready(train).mean(axis=0), full_matrices=False)[2][0]
+    # orientation fixes the sign, which a singular vector does not have; a sum of 0 is left to its first column
+    sign = np.sign(loadings.sum()) or np.sign(loadings[np.flatnonzero(loadings)[0]])
+    return np.asarray(ready(test) @ (sign * loadings))
 
 
 def _best_single(by: NodeMatrix, test: NodeMatrix) -> Scored:
@@ -145,8 +156,7 @@ def _medians(values: Floats) -> Floats:
 
 METHODS: Mapping[str, Callable[[NodeMatrix, NodeMatrix], Scored]] = {
     "spearman": _geometric_mean,
-    "standardised": _standardised_mean,
-    "pc1": lambda train, test: (fit_first_component(train.micro).score(test.micro), ""),
+    "pc1": lambda train, test: (first_component(train.micro, test.micro), ""),
     "shared": lambda train, test: (fit_shared_component(train.micro, train.levels.types).score(test.micro), ""),
     "best_single": _best_single,
     "best_oracle": lambda _, test: _best_single(test, test),

@@ -16,7 +16,7 @@ from tasks.nodes.evaluate.injection import inject
 from tasks.nodes.history import History
 from tasks.nodes.params import MIN_EXECUTIONS, EvaluateParams
 from tasks.nodes.preprocess.fitting import decisions, fit, tables_of
-from tasks.nodes.ranking.node_scores import component_scores, counted_in, learn_reference, score_nodes, usual_aspects
+from tasks.nodes.ranking.node_scores import counted_in, learn_reference, score_nodes, usual_aspects
 from tasks.nodes.ranking.places import ALL, lacking, rank_nodes
 from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
 from tasks.nodes.ranking.suspicion import suspicious_nodes
@@ -27,7 +27,6 @@ from tasks.warehouse.sources import code_version
 REPEATED = ("cv", "rerun_median", "rerun_p90", "runs_for_5", "runs_for_10")
 ALL_NODES = "all nodes, their executions without known stress"
 NO_SCORE = "no node has a metric that counts in a score"
-NO_COMPONENT = "no benchmark varies between nodes"
 NONE = "no node stands out by slow executions"
 HASHED = (
     "source", "node", "machine_type", "benchmark", "aspect", "template_hash", "started_at", "duration_s", "status",
@@ -176,7 +175,7 @@ def repeatability_figures(
 
 
 def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> tuple[dict[str, pd.DataFrame], Figures]:
-    """Tables `ranking`, `suspicious` and `reference`; figures nodes.best, nodes.best.pc1 and nodes.most_suspicious.
+    """Tables `ranking`, `suspicious` and `reference`; figures nodes.best and nodes.most_suspicious.
 
     All of it is from executions without known stress: what stress does to a node says nothing against it. More nodes
     than params.max_ranked have their one number alone, without intervals."""
@@ -191,7 +190,7 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
             for aspect_scores in scores.levels.by_aspect(scores.log_scores)
         ]
         columns = {"aspect": ALL, "node": calm.nodes, "machine_type": calm.machine_types, "score": scores.overall()}
-        table = pd.DataFrame({**columns, "lacks": lacks, "pc1": component_scores(scores)}).dropna(subset="score")
+        table = pd.DataFrame({**columns, "lacks": lacks}).dropna(subset="score")
         table = table.assign(is_part=table["lacks"] != "")
         table = table.sort_values(["is_part", "score", "node"], ascending=[True, False, True], ignore_index=True)
         table = table.drop(columns="is_part").assign(place=table.index + 1, low=np.nan, high=np.nan, n_tied=1)
@@ -205,8 +204,6 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
 
     nodes = table[table["aspect"] == ALL]
     name("nodes.best", ", ".join(map(str, nodes.loc[nodes["place"] == 1, "node"])), NO_SCORE)
-    placed = nodes.dropna(subset="pc1").sort_values("pc1", kind="stable", ascending=False)["node"].astype(str)
-    name("nodes.best.pc1", next(iter(placed), ""), NO_COMPONENT)
     outstanding = suspicious.loc[suspicious["stands_out"].astype(bool), "node"].astype(str)
     why = NONE if len(suspicious) else f"no node ran a benchmark {MIN_EXECUTIONS} times"
     name("nodes.most_suspicious", next(iter(outstanding), ""), why)

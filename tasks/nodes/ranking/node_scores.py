@@ -10,7 +10,7 @@ Beside it, learned without any application, what the types of a machine type's n
 one tool run right after one another and share the noise of the moment; what several tools see alike belongs to the
 node. So for the shared component of each tool the combination is sought that agrees best with those of the others:
 generalised canonical correlation (MAXVAR; Kettenring 1971, Biometrika 58), of normal scores, as results have long
-tails. The first principal component looks at all types alike."""
+tails."""
 
 import json
 import re
@@ -25,16 +25,7 @@ from scipy.special import ndtri
 
 from tasks.errors import BadInput
 from tasks.nodes.params import ScoreParams
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    Ints,
-    NodeTables,
-    TypeTable,
-    group_medians,
-    robust_deviation,
-    weighted_mean,
-)
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable, group_medians, weighted_mean
 
 NOT_AVERAGES = frozenset({"min", "max", "std", "stdev", "stddev", "mdev", "variance"})  # words of names: how runs vary
 PER_SECOND = "/s"  # how base units of rates end
@@ -224,63 +215,11 @@ def _number(value: object) -> float:
     raise TypeError(f"{type(value).__name__} is no number; expected the values of a reference")
 
 
-LIMIT = 5.0  # robust deviations at which a value is cut: one odd node must not be the component
 COMMON = 0.5  # share of the nodes that must have run a type which is to rank them
 LEAST_NODES = 10  # of a machine type, for its nodes to be ranked by what is shared
 LEAST_TOOLS = 2  # that so many of these nodes ran
 RIDGE = 0.1  # added to each type's variance, which is about 1; beside it types over nodes, as few nodes tell little
 NOT_IN_A_WORD = re.compile(r"[\W_]+")
-
-
-@dataclass(frozen=True)
-class FirstComponent:
-    """centre, scale: (m,) medians and robust deviations of the training nodes. loadings: (m,) of length 1, their sum
-    not negative: more of an oriented metric is better."""
-
-    centre: Floats
-    scale: Floats
-    loadings: Floats
-
-    def score(self, values: Floats) -> Floats:
-        """Place of each row on the component: (n,). values: (n, m) oriented; what is missing counts as the centre."""
-        return np.asarray(_ready(values, self.centre, self.scale) @ self.loadings)
-
-
-def fit_first_component(values: Floats) -> FirstComponent:
-    """The direction in which the rows differ most, each column by its median and robust deviation.
-
-    values: (n, m) oriented so that more is better, NaN where missing; columns without spread have loading 0. Raises
-    ValueError if there is no column with spread."""
-    centre = pd.DataFrame(values).median().fillna(0.0).to_numpy(dtype=np.float64)
-    scale = np.nan_to_num(robust_deviation(values))
-    if not (scale > 0).any():
-        raise ValueError(f"{values.shape[1]} metrics of {len(values)} nodes, none of which varies")
-    ready = _ready(values, centre, scale)
-    ready = ready - ready.mean(axis=0)
-    loadings = np.linalg.svd(ready, full_matrices=False)[2][0]
-    # orientation fixes the sign, which a singular vector does not have; a sum of 0 is left to its first column
-    sign = np.sign(loadings.sum()) or np.sign(loadings[np.flatnonzero(loadings)[0]])
-    return FirstComponent(centre, scale, loadings * sign)
-
-
-def _ready(values: Floats, centre: Floats, scale: Floats) -> Floats:
-    apart = np.divide(values - centre, scale, out=np.zeros_like(values), where=scale > 0)
-    return np.asarray(np.clip(np.nan_to_num(apart, nan=0.0), -LIMIT, LIMIT))
-
-
-def component_scores(scores: NodeScores) -> Floats:
-    """The place of each node on the first principal component of its types' scores: (n_nodes,), more is better.
-
-    0 is the middle of these very nodes, so a node that joins moves the others: unlike a score it is no ratio to a
-    frozen reference. NaN for a node without any type, and for all where nothing varies."""
-    nothing = np.isnan(scores.log_scores).all(axis=1)
-    if nothing.all():
-        return np.full(len(scores.nodes), np.nan)
-    try:
-        fitted = fit_first_component(scores.log_scores[~nothing])
-    except ValueError:  # no type varies
-        return np.full(len(scores.nodes), np.nan)
-    return np.where(nothing, np.nan, fitted.score(scores.log_scores))
 
 
 @dataclass(frozen=True)

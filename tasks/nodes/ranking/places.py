@@ -27,7 +27,6 @@ from tasks.nodes.params import CONFIDENCE, MIN_EXECUTIONS, SEED, ScoreParams
 from tasks.nodes.ranking.node_scores import (
     Levels,
     ReferenceFleet,
-    component_scores,
     execution_scores,
     levels_of,
     score_nodes,
@@ -138,14 +137,14 @@ def _number(name: str) -> int:
 
 ALL = "all"  # instead of an aspect: the one number of a node
 COLUMNS = ["aspect", "place", "node", "machine_type", "score", "low", "high", "n_tied", "n_executions", "n_types"]
-COLUMNS += ["lacks", "pc1", "shared", "shared_place"]
+COLUMNS += ["lacks", "shared", "shared_place"]
 
 
 def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> pd.DataFrame:
     """One row a node and aspect, `all` first, best first: aspect, place (shared by ties), node, machine_type, score,
     low, high (interval, NaN where nobody repeats an execution), n_tied (nodes at that place, itself included),
     n_executions, n_types (of that aspect). Of the one number alone: lacks (aspects that half of the reference ran and
-    the node did not, with commas between), pc1 (see component_scores), shared (on the shared component of the node's
+    the node did not, with commas between), shared (on the shared component of the node's
     machine type, 0 being the middle; NaN where there is none) and shared_place (place by it among the nodes of that
     machine type). With a single machine type place is shared_place.
 
@@ -158,7 +157,7 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
     spreads = spreads_of(counted, reference)
     edges = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     scores = score_nodes(tables, reference, params)
-    components, usual = component_scores(scores), usual_aspects(reference.table)
+    usual = usual_aspects(reference.table)
     fitted = shared_components(scores, tables.machine_types)
     rows: list[dict[str, object]] = []
     draws: dict[tuple[str, str], Floats] = {}
@@ -175,9 +174,9 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
             row: dict[str, object] = {"aspect": aspect, "node": node, "machine_type": tables.machine_types[number]}
             row |= {"score": np.exp(node_draws.seen[at]), "low": np.exp(low[at]), "high": np.exp(high[at])}
             row |= {"n_executions": sum(counts), "n_types": sum(n > 0 for n in counts)}
-            row |= {"lacks": "", "pc1": np.nan, "shared": np.nan}
+            row |= {"lacks": "", "shared": np.nan}
             if aspect == ALL:
-                row |= {"lacks": ", ".join(lacking(levels, node_draws.seen[1:], usual)), "pc1": components[number]}
+                row["lacks"] = ", ".join(lacking(levels, node_draws.seen[1:], usual))
                 if component := fitted.get(tables.machine_types[number]):
                     row["shared"] = component.score(scores.log_scores[[number]])[0]
                     has_unknown = (node_draws.is_unknown & (component.weights != 0)).any()

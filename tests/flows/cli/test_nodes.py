@@ -41,10 +41,7 @@ def quick(few_trees: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes_log: Warehouse, quick: None) -> None:
     ended = whorl.done("nodes", "rank")
     best, suspicious, _, *lines = ended.out.splitlines()
-    assert lines[0].split() == [
-        "aspect", "place", "node", "score", "interval", "tied", "executions", "machine", "type",
-        "first", "component",
-    ]  # fmt: skip
+    assert lines[0].split() == ["aspect", "place", "node", "score", "interval", "tied", "executions", "machine", "type"]
     assert [line.split()[:3] for line in lines if line.startswith("cpu ")] == [
         ["cpu", "1", "node-1"],
         ["cpu", "2", "node-2"],

@@ -10,6 +10,7 @@ from tasks.nodes.evaluate.applications import (
     METHODS,
     NodeMatrix,
     compare_by_machine_type,
+    first_component,
     is_second_half,
     node_matrix,
     rank_figures,
@@ -159,3 +160,32 @@ def test_nodes_without_a_machine_type_have_keys_that_name_it_unknown():
     figures = rank_figures(compare_by_machine_type(matrix))
     assert figures["rank.nodes.unknown"] == 2 and "rank.spearman.unknown" in figures
     assert [key for key in figures if ".." in key or key.endswith(".")] == []
+
+
+def test_two_metrics_that_go_together_share_the_component():
+    """Both run from -2 to 2, robust deviation 1.4826: direction (1, 1) / √2, so (2, 2) is at √8 / 1.4826."""
+    steps = np.arange(-2.0, 3.0)
+    places = first_component(
+        np.column_stack([steps, 10 * steps + 7]), np.array([[2.0, 27.0], [-2.0, -13.0], [np.nan, 7.0]])
+    )
+    assert places == pytest.approx([2 * np.sqrt(2) / 1.4826, -2 * np.sqrt(2) / 1.4826, 0], rel=1e-4)
+    with pytest.raises(ValueError, match="none of which varies"):
+        first_component(np.ones((5, 2)), np.ones((1, 2)))
+
+
+def test_more_is_better_whichever_way_the_singular_vector_points():
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        hidden = np.random.default_rng(seed).normal(size=(200, 1))
+        places = first_component(hidden + 0.3 * rng.normal(size=(200, 4)), hidden + np.zeros((200, 4)))
+        assert np.corrcoef(places, hidden[:, 0])[0, 1] > 0.99
+
+
+def test_one_odd_node_is_not_the_component():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 3)) * [1, 1, 1] + rng.normal(size=(300, 1)) * [2, 2, 0]
+    values[0] = [0, 0, 1e9]
+    third, first = first_component(values, np.array([[0, 0, 1.0], [1.0, 0, 0]])) - first_component(
+        values, np.zeros((1, 3))
+    )
+    assert abs(third) < 0.4 * first

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.params import ScoreParams
-from tasks.nodes.ranking.node_scores import (
-    fit_first_component,
-    fit_shared_component,
-    learn_reference,
-    normal_scores,
-    score_nodes,
-)
+from tasks.nodes.ranking.node_scores import fit_shared_component, learn_reference, normal_scores, score_nodes
 
 PARAMS = ScoreParams()
 ALL = ScoreParams(basis="all")
@@ -163,9 +157,7 @@ def test_the_normal_score_of_a_value_among_three():
 
 def test_noise_that_one_tool_shares_is_not_what_tools_have_in_common():
     quality, values = drawn()
-    component = fit_first_component(values[:300]).score(values[300:])
     shared = fit_shared_component(values[:300], TYPES).score(values[300:])
-    assert followed(component, quality[300:]) < 0.6  # it follows fio
     assert followed(shared, quality[300:]) > 0.8
 
 
@@ -186,9 +178,8 @@ def test_a_type_that_few_nodes_ran_or_that_is_always_alike_says_nothing():
     found = fit_shared_component(values, TYPES)
     assert found.weights[9] == found.weights[10] == 0
     assert (found.weights[[8, 11]] != 0).all()
-    for fitting in (lambda ones: fit_shared_component(ones, ("a-1", "b-1")), fit_first_component):
-        with pytest.raises(ValueError, match="none of which varies"):
-            fitting(np.ones((5, 2)))
+    with pytest.raises(ValueError, match="none of which varies"):
+        fit_shared_component(np.ones((5, 2)), ("a-1", "b-1"))
 
 
 def test_a_node_of_which_a_type_is_missing_is_scored_by_the_others():
@@ -207,27 +198,3 @@ def test_of_one_tool_alone_types_are_weighed_one_by_one():
     values = rng.normal(size=(800, 1)) + rng.normal(size=(800, 6))
     weights = fit_shared_component(values, [f"fio-{at}" for at in range(6)]).weights
     assert weights.min() > 0.8 * weights.max() > 0
-
-
-def test_two_metrics_that_go_together_share_the_component():
-    """Both run from -2 to 2: the direction is (1, 1) / √2, and it is all the variance."""
-    steps = np.arange(-2.0, 3.0)
-    found = fit_first_component(np.column_stack([steps, 10 * steps + 7]))
-    assert found.loadings == pytest.approx([np.sqrt(0.5), np.sqrt(0.5)])
-    scores = found.score(np.array([[2.0, 27.0], [-2.0, -13.0]]))
-    assert scores[0] == pytest.approx(-scores[1]) and scores[0] > 0
-
-
-def test_more_is_better_whichever_way_the_singular_vector_points():
-    rng = np.random.default_rng(0)
-    for seed in range(10):
-        hidden = np.random.default_rng(seed).normal(size=(200, 1))
-        found = fit_first_component(hidden + 0.3 * rng.normal(size=(200, 4)))
-        assert np.corrcoef(found.score(hidden + np.zeros((200, 4))), hidden[:, 0])[0, 1] > 0.99
-
-
-def test_one_odd_node_is_not_the_component():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(300, 3)) * [1, 1, 1] + rng.normal(size=(300, 1)) * [2, 2, 0]
-    values[0] = [0, 0, 1e9]
-    assert fit_first_component(values).loadings[2] < 0.2

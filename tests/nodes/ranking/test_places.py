@@ -156,7 +156,6 @@ def test_nodes_of_a_large_fleet_stand_in_the_same_order_without_intervals(table,
     found, figures = ranked_nodes(tables, np.ones(tables.n_executions, dtype=bool), params)
     assert found["ranking"][["node", "place", "lacks"]].to_numpy().tolist() == PART
     assert figures["nodes.best"] == "b"
-    assert figures["nodes.best.pc1"] == found["ranking"].nlargest(1, "pc1")["node"].iloc[0]
 
 
 def test_without_an_execution_far_below_no_node_is_the_most_suspicious(table, together):
@@ -164,21 +163,6 @@ def test_without_an_execution_far_below_no_node_is_the_most_suspicious(table, to
     _, figures = ranked_nodes(tables, np.ones(10, dtype=bool), EvaluateParams(score=PARAMS))
     assert figures["nodes.most_suspicious"] is None
     assert "no node stands out" in figures["nodes.most_suspicious.reason"]
-
-
-def test_the_first_component_stands_beside_the_one_number_alone(table, together):
-    tables = together(
-        table(around(0, 100) + around(1, 120) + around(2, 140)),
-        table(around(0, 100) + around(1, 115) + around(2, 150), name="memory-a", aspect="memory"),
-        nodes=("a", "b", "c"),
-    )
-    found = ranked(tables).table
-    nodes = found[found["aspect"] == "all"].set_index("node")["pc1"]
-    assert nodes["c"] > nodes["b"] > nodes["a"]
-    assert nodes["b"] == pytest.approx(0, abs=0.2)  # the middle of the three
-    assert found.loc[found["aspect"] != "all", "pc1"].isna().all()
-    alone = ranked(together(table(around(0, 100)), nodes=("a",))).nodes
-    assert alone["pc1"].isna().all()
 
 
 def fleet_of(table, together, n_nodes, tools=("fio", "sysbench"), machine_types=None):

@@ -124,15 +124,6 @@ def test_a_log_that_an_earlier_file_left_behind_does_not_keep_a_new_one_from_ope
     assert [path.name for path in warehouse.home.glob("warehouse.duckdb.lost-*.wal")]
 
 
-def test_a_leftover_draft_of_a_killed_process_is_in_nobodys_way(bare):
-    bare.home.mkdir()
-    for name in ("warehouse.duckdb.new", "warehouse.duckdb.new.wal"):
-        (bare.home / name).write_text("half")
-    with writing(bare) as connection:
-        connection.execute(INSERT)
-    assert fetch(bare, NODES)["node"].tolist() == ["node"]
-
-
 ANOTHER_PROGRAM = """
 import duckdb, sys
 connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "r")

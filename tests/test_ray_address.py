@@ -8,12 +8,12 @@ import pytest
 from tasks.errors import BadSetting, MissingTool
 from tasks.ray_address import check_ray, connected
 
-NAMED = {"setting": "replay.ray_address", "otherwise": "leave it empty"}
+NAMED = {"setting": "search.ray_address", "otherwise": "leave it empty"}
 
 
 @pytest.mark.parametrize("address", ["head", "head:ray", "ray://", "head:99999"])
 def test_what_is_no_address_is_one_line(address):
-    with pytest.raises(BadSetting, match=r"^replay.ray_address '.*': not an address; expected a running Ray"):
+    with pytest.raises(BadSetting, match=r"^search.ray_address '.*': not an address; expected a running Ray"):
         check_ray(address, **NAMED)
 
 

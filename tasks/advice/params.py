@@ -98,11 +98,6 @@ class ReplayParams(Params):
         description="Runtime targets, as percentiles of a job's completed runtimes; empty: none. For who has deadlines",
     )
     seed: int = Field(0, ge=0, le=2**31, description="Seed of all searches. Another to see what chance does")
-    ray_address: str = Field(
-        "",
-        max_length=500,
-        description="Ray that searches, such as ray://head:10001; local; empty: none. For tables of thousands of runs",
-    )
 
 
 class AdviceParams(Params):

@@ -7,7 +7,7 @@ application are left out."""
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,6 @@ from tasks.storage import whole
 
 logger = logging.getLogger(__name__)
 CandidateSet = Literal["completed", "all"]
-ALL_THREADS = "cpu_all_threads"  # aspect of a score
 CHECKPOINTS = (1, 3, 6, 9, 12)
 PORTFOLIO_SIZE = 12
 N_RESAMPLES = 2_000
@@ -116,12 +115,6 @@ class LearnableRuns:
             self.kernels[application] = learned(examples) if examples else LEARNED
         return self.kernels[application]
 
-    def with_speeds(self, candidates: Configurations) -> Configurations:
-        """Candidates whose vCPU count by their score for all threads, in vCPU of a machine of middling speed."""
-        by_type = self.scores[ALL_THREADS]
-        speeds = np.log([by_type[name] for name in candidates.machine_type]) - np.log(candidates.vcpu)
-        return replace(candidates, vcpu=candidates.vcpu * np.exp(speeds - np.median(speeds)))
-
     def other_costs(self, job: ReplayedJob) -> tuple[Floats, ...]:
         """Costs of jobs of other applications on the job's candidates, as multiples of their optimum; infinite where
         they did not complete."""
@@ -151,7 +144,7 @@ class LearnableRuns:
 @dataclass(frozen=True)
 class Way:
     """How a method searches a job. kernel: None: learned on other applications. uses: any of memory (the job's need),
-    inputs (runs with others), starts (of the portfolio), scores (of machine types), speeds (processors by score)."""
+    inputs (runs with others), starts (of the portfolio), scores (of machine types)."""
 
     words: str
     method: Callable[[ReplayedJob, LearnableRuns], Method]
@@ -161,7 +154,7 @@ class Way:
     def problem(self, job: ReplayedJob, training: LearnableRuns) -> Problem:
         """What is searched."""
         return Problem(
-            training.with_speeds(job.candidates) if "speeds" in self.uses else job.candidates,
+            job.candidates,
             job.need if "memory" in self.uses else None,
             params=training.kernel(job.application) if self.kernel is None else self.kernel,
             others=training.other_inputs(job) if "inputs" in self.uses else (),
@@ -189,18 +182,15 @@ WAYS = {
         "the same, weighed by scores", lambda _, of: cherrypick_with(by_scores(of.scores)), uses=("scores",)
     ),
     "arrow_scores": Way("Arrow, weighed by scores", lambda _, of: arrow(of.scores), uses=("scores",)),
-    "learned_scores": Way("ours, vCPU × score", _OURS, None, ("scores", "speeds")),
     "vcpu": Way("processors alone", _OURS, VCPU_ONLY),
     "fixed": Way("ours, fixed kernel", _OURS),
     "learned": Way("ours", _OURS, None),
     "started": Way("ours, started by the portfolio", _OURS, None, ("starts",)),
     "ruya": Way("Ruya (memory need)", _always(ruya), uses=("memory",)),
     "portfolio_memory": Way("portfolio (memory need)", _portfolio, uses=("memory",)),
-    "fixed_memory": Way("ours, fixed kernel (memory need)", _OURS, uses=("memory",)),
     "learned_memory": Way("ours (memory need)", _OURS, None, ("memory",)),
     "started_memory": Way("ours, started so (memory need)", _OURS, None, ("starts", "memory")),
     "other_inputs": Way("ours, after runs with another input", _OURS, None, ("inputs",)),
-    "other_inputs_memory": Way("ours, after another input (memory need)", _OURS, None, ("inputs", "memory")),
 }
 WORDS = {name: way.words for name, way in WAYS.items()}
 METHODS = tuple(name for name, way in WAYS.items() if "scores" not in way.uses)
@@ -293,42 +283,18 @@ def replay_all(
 
     scores: of machine types, by aspect; with them the methods that use scores stand beside the others."""
     training, by_name = LearnableRuns(jobs, scores or {}), {job.name: job for job in jobs}
-    by_scores = [name for name, way in WAYS.items() if "scores" in way.uses and scores]
-    usable = [name for name in by_scores if "speeds" not in WAYS[name].uses or ALL_THREADS in (scores or {})]
-    parts = parts_of(jobs, [*methods, *usable])
+    parts = parts_of(jobs, [*methods, *(name for name, way in WAYS.items() if "scores" in way.uses and scores)])
     there = {part for part in parts if folder is not None and (folder / part.file).exists()}
     tables = [pd.read_parquet(folder / part.file) for part in parts if folder is not None and part in there]
     waiting = [part for part in parts if part not in there]
-    here = ((part, replay(by_name[part.job], training, part.method, part.candidates, params)) for part in waiting)
-    done = _on_ray(waiting, by_name, training, params) if params.ray_address else here
-    for at, (part, table) in enumerate(done, len(there) + 1):
+    for at, part in enumerate(waiting, len(there) + 1):
+        table = replay(by_name[part.job], training, part.method, part.candidates, params)
         tables.append(table)
         if folder is not None:
             with whole(folder / part.file) as draft:
                 table.to_parquet(draft)
         report_progress("searches", at, len(parts))
     return pd.concat(tables, ignore_index=True)
-
-
-def _on_ray(
-    parts: Sequence[SearchPart], jobs: Mapping[str, ReplayedJob], training: LearnableRuns, params: ReplayParams
-) -> Iterator[tuple[SearchPart, pd.DataFrame]]:
-    """Parts as they end on Ray. Raises MissingTool without ray, BadSetting if the address does not answer."""
-    from tasks.ray_address import connected
-
-    with connected(params.ray_address, setting="replay.ray_address", otherwise="leave it empty"):
-        import ray
-
-        shared = ray.put((dict(jobs), training, params))
-
-        def work(of: tuple[dict[str, ReplayedJob], LearnableRuns, ReplayParams], part: SearchPart) -> pd.DataFrame:
-            return replay(of[0][part.job], of[1], part.method, part.candidates, of[2])
-
-        running = {ray.remote(work).remote(shared, part): part for part in parts}
-        while running:
-            ended, _ = ray.wait(list(running))
-            for reference in ended:
-                yield running.pop(reference), ray.get(reference)
 
 
 def figures_of(table: pd.DataFrame, params: ReplayParams) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def evaluate(
     described = machines or str(ROOT / search.machines)
     kinds = read_machines(described, renamed)
     jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, renamed) if needs else {})
-    settings = params.model_dump_json(exclude={"ray_address"}) + code_version()
+    settings = params.model_dump_json() + code_version()
     files = [Path(file) for file in (runs, described, needs, scores) if file]
     inputs = contents_hash(*files) + sha256(settings.encode()).hexdigest()
     parts = None if out is None else Path(out) / "searches" / sha256(inputs.encode()).hexdigest()[:12]

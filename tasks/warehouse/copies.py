@@ -18,9 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from tasks.errors import BadInput, WarehouseBroken, WhorlError
+from tasks.errors import BadInput, WarehouseBroken
 from tasks.storage import private, remove_inside, storage_of, whole
 from tasks.warehouse import landing, lock
 from tasks.warehouse.connection import (
@@ -40,7 +38,7 @@ from tasks.warehouse.connection import (
 from tasks.warehouse.faults import broken, storage_faults
 from tasks.warehouse.ingest import MAIN_TABLES, as_text, load
 from tasks.warehouse.landing import is_local, sha256_of
-from tasks.warehouse.migrations import applied, migrate, pending
+from tasks.warehouse.migrations import migrate, pending
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import CHAMPIONS_FILE, index_models
 
@@ -259,30 +257,19 @@ def _checked(folder: Path) -> dict[str, str]:
 KEPT = re.compile(r"\.(before-restore|broken|lost)-(\d{8}T\d{12})(" + "|".join(map(re.escape, ENDINGS)) + r")?$")
 BACKUP = re.compile(r"^whorl-\d{8}T\d{6,12}Z$")
 SECONDS_ONLY = len("20260101T120000")
-MOST_KEPT = 3  # copies of a file kept aside for one reason, however young: each swap that is killed leaves one
 
 
 def old_copies(warehouse: Warehouse, backups: Path, kept_days: float, now: datetime) -> list[Path]:
-    """What was kept aside and unfinished backups that are older than that, or too many; now: UTC without a zone.
+    """What was kept aside and unfinished backups that are older than that; now: UTC without a zone.
 
-    The caller holds the lock and has opened the present warehouse. A copy whose name tells no time stays, and so do the
-    newest copy of the warehouse that can be read where no backup was verified, and the only list of champions."""
+    The caller holds the lock. A copy whose name tells no time stays; so do the newest one that a restore has kept,
+    where no backup was verified, and the only list of champions."""
     oldest = now - timedelta(days=kept_days)
     names = [*warehouse.home.glob(f"{warehouse.file.name}.*"), *warehouse.models.glob(f"*/{CHAMPIONS_FILE}.*")]
     matches = {path: match for path in names if path.is_file() and (match := KEPT.search(path.name))}
     kept = {path: made_at for path, match in matches.items() if (made_at := _time(match[2]))}
-    times: dict[tuple[str, str], set[datetime]] = {}
-    for path, made_at in kept.items():
-        times.setdefault(_reason(path), set()).add(made_at)
-    few = {path for path, made_at in kept.items() if made_at in sorted(times[_reason(path)])[-MOST_KEPT:]}
-    stay = _needed(warehouse, backups, kept) | {path for path in few if kept[path] >= oldest}
-    return sorted([*(path for path in kept if path not in stay), *_unfinished(backups, oldest)])
-
-
-def _reason(path: Path) -> tuple[str, str]:
-    """The file that was kept aside, and why: a copy and its logs have the same."""
-    match = KEPT.search(path.name)
-    return (str(path)[: -len(match[0])], match[1]) if match else (str(path), "")
+    old = {path for path, made_at in kept.items() if made_at < oldest}
+    return sorted([*(old - _needed(warehouse, backups, kept)), *_unfinished(backups, oldest)])
 
 
 def _time(stamp: str) -> datetime | None:
@@ -296,24 +283,12 @@ def _time(stamp: str) -> datetime | None:
 def _needed(warehouse: Warehouse, backups: Path, kept: dict[Path, datetime]) -> set[Path]:
     lists = [path for path in kept if path.name.startswith(CHAMPIONS_FILE)]
     needed = {path for path in lists if not path.with_name(CHAMPIONS_FILE).exists()}
-    if any(is_verified(folder) for folder in backup_folders(backups)):
+    begins = f"{warehouse.file.name}.before-restore-"
+    copies = [path for path in kept if path.name.startswith(begins) and not path.name.endswith(ENDINGS)]
+    if not copies or any(is_verified(folder) for folder in backup_folders(backups)):
         return needed
-    files = [path for path in kept if path.parent == warehouse.home and not path.name.endswith(ENDINGS)]
-    newest_first = sorted(files, key=lambda path: kept[path], reverse=True)
-    usable = next((path for path in newest_first if _is_usable_copy(warehouse, path)), None)
-    if usable is None:
-        return needed
-    return needed | {path for path in kept if path.name.startswith(usable.name)}  # with its logs
-
-
-def _is_usable_copy(warehouse: Warehouse, file: Path) -> bool:
-    if file.samefile(warehouse.file):  # a restore was killed between naming the old file and putting the new one there
-        return False
-    try:
-        with opened(warehouse, file, read_only=True) as connection:
-            return bool(applied(connection)) and bool(hashes_of(connection))
-    except (WhorlError, duckdb.Error):
-        return False
+    newest = max(copies, key=lambda path: kept[path])
+    return needed | {path for path in kept if path.name.startswith(newest.name)}  # with its logs
 
 
 def backup_folders(backups: Path) -> list[Path]:

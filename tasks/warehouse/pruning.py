@@ -102,8 +102,8 @@ def prune(
     """Remove old runs and recordings, models that are not in use, landing files of no live batch, and old copies.
 
     now: UTC without a zone. backups: folder to look for unfinished backups in; by default backups/ of the home.
-    Never removed are champions, present and past, a landing file that a rebuild or the warehouse needs, and the only
-    copy of the warehouse that can be used. Raises NoWarehouse, WarehouseBusy, WarehouseBroken."""
+    Never removed are champions, present and past, a landing file that a rebuild or the warehouse needs, and what the
+    last restore kept where there is no backup. Raises NoWarehouse, WarehouseBusy, WarehouseBroken."""
     require(warehouse)
     oldest = now - timedelta(days=params.runs_kept_days)
     with writing(warehouse) as connection:

@@ -19,7 +19,6 @@ from tasks.advice.baselines import (
     likeliest_length,
     portfolio,
     ruya,
-    unweighted,
     weighted_acquisition,
 )
 from tasks.advice.machines import Configurations, stated_need
@@ -81,15 +80,6 @@ def test_the_best_scored_machine_comes_second_and_third_in_any_size(clusters: Co
         assert [clusters.machine_type[at] for at in tried[1:]] == ["c.large", "c.large"]
         sizes |= set(clusters.nodes[tried[1:]].tolist())
     assert sizes == {2, 4, 8, 16}
-
-
-def test_without_scores_an_acquisition_stays_as_it_is_and_the_unit_of_scores_does_not_matter(
-    clusters: Configurations,
-) -> None:
-    worth = np.linspace(0, 1, len(clusters))
-    assert unweighted(clusters, worth, 2) is worth
-    thousands = {"cpu": {name: 1_000 * score for name, score in SCORES["cpu"].items()}}
-    assert np.allclose(by_scores(SCORES)(clusters, worth, 2), by_scores(thousands)(clusters, worth, 2))
 
 
 def test_arrow_runs_each_candidate_once_and_learns_which_are_cheap(clusters: Configurations) -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tasks.advice.estimate import (
     LEAST_SPREAD,
     LEVELLING,
-    LINE,
     LOTARU_MULTIPLES,
     MEDIAN,
     backtest,
@@ -108,13 +107,6 @@ def test_a_ratio_of_scores_is_source_over_target() -> None:
 
 
 # ---- shapes
-
-
-def test_a_task_on_a_line_is_continued_on_it() -> None:
-    told = extrapolate(LINEAR["size"].to_numpy(float), LINEAR["runtime_s"].to_numpy(float), 32.0)
-    assert (told.shape, told.n_runs) == (LINE, 5)
-    assert told.runtime_s == pytest.approx(322)
-    assert told.spread == pytest.approx(0, abs=1e-9)
 
 
 def test_a_task_that_levels_off_is_not_continued_on_a_line() -> None:

@@ -247,24 +247,6 @@ def test_too_few_jobs_calibrate_nothing() -> None:
 # ---- vertices of runs
 
 
-def test_vertices_are_read_from_runs_as_the_warehouse_has_them() -> None:
-    at = pd.Timestamp("2026-01-01 00:00:10")
-    vertex = {"stage": "map", "sku": "gen3", "started_at": at, "ended_at": at + pd.Timedelta(seconds=4)}
-    vertex |= {"cpu_s": 0.6, "mean_tokens": 3.0}
-    nothing = vertex | {"ended_at": at}
-    runs = pd.DataFrame(
-        {
-            "run_id": ["a", "b", "c"], "group_key": "j", "submitted_at": START,
-            "status": ["completed", "timeout", "completed"], "vertices": [[vertex, nothing], [vertex], None],
-        }
-    )  # fmt: skip
-    found = vertices_of(runs)
-    assert found[["run_id", "machine_type", "duration_s", "cpu_s", "tokens"]].to_numpy().tolist() == [
-        ["a", "gen3", 4.0, 0.6, 3.0]
-    ]
-    assert vertices_of(runs.iloc[1:]).empty
-
-
 # ---- the recording
 
 
@@ -279,19 +261,3 @@ def recorded() -> tuple[pd.DataFrame, pd.Series, pd.DataFrame]:
     )
     runs = runs[runs["period"] == "D1"].assign(group_key=lambda rows: rows["job"] + rows["plan_signature"])
     return with_slowdowns(vertices_of(runs)), runs.set_index("run_id")["runtime_s"], runs
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("source", "target", "speed_ratio"), [("gen5", "gen3", 0.1 / 0.06), ("gen3", "gen5", 0.6)])
-def test_recorded_stages_are_told_better_than_by_a_ratio_of_speeds(
-    recorded: tuple[pd.DataFrame, pd.Series, pd.DataFrame], source: str, target: str, speed_ratio: float
-) -> None:
-    """On the two halves of D1, on which the method was made."""
-    rows = recorded[0]
-    middle = rows["submitted_at"].quantile(0.5)
-    basis = basis_of(rows[rows["submitted_at"] <= middle], source, target, PARAMS)
-    later = rows[rows["submitted_at"] > middle]
-    told = evaluate_stages(basis, later, speed_ratio, PARAMS, StageMinima(15, 10, 10)).set_index("method")
-    assert told.loc["ours", "ks"] < told.loc["× ratio of other jobs", "ks"] < told.loc["× speed", "ks"]
-    assert told.loc["ours", "risk_error"] < told.loc["× speed", "risk_error"]
-    assert 0.87 <= told.loc["ours, calibrated", "coverage"] <= 0.95

@@ -44,7 +44,7 @@ from tasks.errors import BadInput
 from tasks.jobs.params import DriftParams, EvaluateParams, ExplainParams, WatchParams, WhatIfParams
 from tasks.jobs.predict.training import train_source
 from tasks.jobs.watch import watch_source
-from tasks.warehouse.alarms import read_alarms, unannounced
+from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
@@ -380,9 +380,3 @@ def test_what_a_killed_run_has_raised_is_announced_by_the_next(
     assert sorted(found["alarms"]) == sorted(raised)
     assert 2 <= len(alarm_events) <= len(raised)
     assert unannounced(warehouse, "jobs", "log") == []
-
-
-def test_switched_off_the_watch_looks_for_slow_runs_alone(job_log: Fill) -> None:
-    off = WatchFlowParams(source="log", drift=DriftParams(is_watched=False), warehouse=job_log(the_log()))
-    call(jobs_watch, off)
-    assert set(read_alarms(off.warehouse)["kind"]) == {"slow-run"}

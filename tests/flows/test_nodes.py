@@ -8,12 +8,9 @@ from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
 
 from flows import nodes
-from flows.engine.artifacts import joined
-from flows.engine.deploying import deploy, read_deployments
+from flows.engine.deploying import read_deployments
 from flows.engine.forms import call, filled_in, from_form, resolved_parameters
 from flows.nodes import (
     NodeEvaluateParams,
@@ -27,7 +24,6 @@ from flows.nodes import (
     NodeWatchParams,
     ask_for_benchmarks,
     enough_for,
-    evaluation_parts,
     nodes_evaluate,
     nodes_fingerprint,
     nodes_ingest,
@@ -46,10 +42,8 @@ from tasks.nodes.params import (
     GraphParams,
     ModelParams,
     NetworkParams,
-    NodesParams,
     ScoreParams,
 )
-from tasks.nodes.steps import land_recording, landed_batches
 from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
@@ -99,22 +93,6 @@ def test_what_a_recorder_has_landed_is_loaded_by_the_next_ingest(
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions WHERE source = 'fleet'")["n"].to_list() == [12]
 
 
-@pytest.mark.slow
-def test_two_nodes_share_a_landing_folder_without_touching_each_other(
-    tmp_path: Path, warehouse: Warehouse, drawn_executions: Draw
-) -> None:
-    address = f"file://{tmp_path}/shared"
-    for seed in (0, 1):
-        folder = str(drawn_executions(nodes=1, runs=1, seed=seed).parent)
-        land_recording(folder, address, "fleet", 6)
-        land_recording(folder, address, "other", 6)
-    there = warehouse.model_copy(update={"landing": address})
-    assert len(landed_batches(there, "fleet")) == 2
-    assert call(nodes_ingest, NodeIngestParams(source="fleet", warehouse=there))["n_landed"] == 2
-    assert landed_batches(there, "fleet") == []
-    assert len(landed_batches(there, "other")) == 2
-
-
 def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     warehouse: Warehouse, drawn_executions: Draw
 ) -> None:
@@ -125,24 +103,6 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     [run] = list_runs(warehouse).to_dict("records")
     kept = read_run(warehouse, run["run_id"])
     assert (kept["flow"], kept["word"], kept["figures"]["n_executions"]) == ("nodes-ingest", "nodes", 36)
-
-
-@pytest.mark.slow
-def test_emulated_nodes_are_called_so_where_they_are_read(warehouse: Warehouse, drawn_executions: Draw) -> None:
-    path = str(drawn_executions(runs=1, types=2, is_emulated=True))
-    call(nodes_ingest, NodeIngestParams(results=[path], source="limits", warehouse=warehouse))
-    page = artifact("nodes-limits-ingest")
-    assert "Emulated:" in page and "3 nodes of the source are made of limits on a larger machine" in page
-
-
-def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Warehouse, drawn_executions: Draw) -> None:
-    params = NodeIngestParams(warehouse=warehouse)
-    assert call(nodes_ingest, params)["batches"] == []
-    inbox = warehouse.home / "inbox-nodes"
-    inbox.mkdir(parents=True)
-    (inbox / "executions-0001.parquet").write_bytes(drawn_executions(runs=1).read_bytes())
-    found = call(nodes_ingest, params)
-    assert (found["n_executions"], found["n_landed"]) == (18, 0)
 
 
 QUICK = ScoreParams(resamples=100)
@@ -267,24 +227,6 @@ def test_the_next_training_takes_the_parameters_of_the_model_in_use(nodes_log: W
     assert not fourth["is_from_before"] and fourth["model_id"] not in found
 
 
-@pytest.mark.slow
-def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_the_aspect(
-    nodes_log: Warehouse,
-) -> None:
-
-    fleet = {"nodes": ["node-1"], "landing": "memory://landing", "source": "log"}
-    deploy(Settings.model_validate({"whorl": {"home": str(nodes_log.home)}, "nodes": {"fleet": fleet}}))
-    suspected = [["node-1", "disk", "2026-01-05 10:00:00"], ["node-2", "cpu", "2026-01-05 10:00:00"]]
-    assert ask_for_benchmarks(nodes_log, "log", suspected) == (["nodes-record/node-1 (disk)"], ["node-2"])
-    ask_for_benchmarks(nodes_log, "log", suspected)  # the same newest execution: nothing new is asked
-    with get_client(sync_client=True) as client:
-        wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=["fresh-benchmark"]))
-        [run] = client.read_flow_runs(flow_run_filter=wanted)
-    assert run.parameters["benchmarks"] == ["disk-fio", "disk-ioping"]
-    assert run.parameters["node"] == "node-1"
-    assert run.parameters["runs"] == 0
-
-
 PAGE = 2  # deployments that the server tells of at once
 
 
@@ -362,28 +304,8 @@ def test_nobody_suspected_asks_no_server(nodes_log: Warehouse, monkeypatch: pyte
     assert ask_for_benchmarks(nodes_log, "log", []) == ([], [])
 
 
-MEASURED = {
-    "n": 1800, "detect.f1_outlier.detector": 0.8, "detect.f1_outlier.detector.low": 0.7,
-    "detect.f1_outlier.detector.high": 0.9, "detect.f1_outlier.detector.deviation": 0.1,
-    "detect.f1_outlier.zscore": 0.85, "detect.f1_outlier.zscore.random": 0.6,
-    "detect.f1_outlier.zscore.random.deviation": 0.02, "detect.f1_outlier.paper": None,
-    "detect.f1_outlier.paper.reason": "no graph",
-}  # fmt: skip
-
-
 def plain(page: str) -> str:
     return page.replace("\\", "")
-
-
-def test_an_evaluation_says_first_whether_the_detector_is_ahead() -> None:
-    page = plain(joined(evaluation_parts("source log", MEASURED)))
-    assert page.startswith("# Answers about the nodes of source log")
-    assert "| later executions | -0.05 (0.80 against 0.85; robust z-scores) |" in page
-    assert "- F1 of stressed, later executions, all doses: 0.80; better: robust z-scores 0.85" in page
-    assert "| detect.f1_outlier.detector | 0.8 (0.7 to 0.9) |" in page
-    assert "| detect.f1_outlier.zscore.random | 0.6 ± 0.02 |" in page
-    assert "| detect.f1_outlier.paper | no graph |" in page
-    assert "detect.f1_outlier.detector.low" not in page
 
 
 CHANGED = {
@@ -410,15 +332,6 @@ def test_settings_fill_in_what_a_deployment_of_the_flow_shows(name: str, asked: 
     found: Any = filled_in(asked, dict(settings.nodes), source="log", warehouse=settings.warehouse)
     assert from_form(asked, {"source": "log", **shown}) == found
     assert found.source == "log"
-
-
-def test_what_a_flow_is_given_wins_over_the_settings(tmp_path: Path) -> None:
-    other = ModelParams(fit=FitParams(epochs=2))
-    known = {"source": "log", "warehouse": Warehouse(home=tmp_path), **dict(NodesParams())}
-    found = filled_in(NodeTrainParams, known, model=other, as_in_use=False)
-    assert (found.model, found.as_in_use) == (other, False)
-    watching = filled_in(NodeWatchParams, known, asks_for_benchmarks=False)
-    assert not watching.asks_for_benchmarks
 
 
 @pytest.mark.parametrize(

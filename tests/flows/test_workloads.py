@@ -13,26 +13,23 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
 
-from flows import workloads
 from flows.engine.forms import call
 from flows.workloads import (
     FingerprintFlowParams,
     WorkloadEvaluateParams,
     WorkloadIdentifyParams,
     WorkloadIngestParams,
-    WorkloadRecordParams,
     WorkloadTrainParams,
     WorkloadWatchParams,
     workloads_evaluate,
     workloads_fingerprint,
     workloads_identify,
     workloads_ingest,
-    workloads_record,
     workloads_train,
     workloads_watch,
 )
 from tasks.errors import BadInput, MissingTool, NotFound
-from tasks.warehouse.alarms import read_alarms, unannounced
+from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
@@ -43,17 +40,7 @@ from tasks.workloads.params import EvaluateParams, FanOutParams, IdentifyParams,
 from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
-FIGURES = {"isolation": "cgroups", "n_planned": 2, "n_clean": 2, "n_new": 2, "n_failed": 0, "sampler_cores": 0.002}
 Draw = Callable[..., Path]
-
-
-def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(workloads, "record", lambda params, folder: {"folder": folder} | FIGURES)
-    found = [call(workloads_record, WorkloadRecordParams(folder=f"{tmp_path}/workloads-{{run}}")) for _ in range(2)]
-    folders = [one["folder"] for one in found]
-    assert found[0] == {"folder": folders[0]} | FIGURES
-    assert len(set(folders)) == 2
-    assert all("{" not in folder for folder in folders)
 
 
 def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
@@ -247,20 +234,6 @@ def test_the_newest_runs_of_a_source_are_looked_at_without_recording(
     found = call(workloads_watch, WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
     assert len(found["run_ids"]) == 3
     assert found["n_alarms"] >= 1
-
-
-def test_what_a_killed_watch_has_raised_is_announced_by_the_next(
-    identifying_log: Warehouse, events: list[dict[str, Any]]
-) -> None:
-    watch = WatchParams(look_at="newest", newest=3, expected=["nothing"])
-    run_ids = steps.newest(identifying_log, "log", 3)
-    steps.identify(identifying_log, "log", run_ids, "all")
-    raised = steps.watch(identifying_log, "log", run_ids, watch)
-    assert raised and events == []  # and it was killed here
-    found = call(workloads_watch, WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
-    assert sorted(found["alarms"]) == sorted(raised)
-    assert len(events) == len(raised)
-    assert unannounced(identifying_log, "workloads", "log") == []
 
 
 def test_nothing_is_recorded_that_nobody_can_identify(

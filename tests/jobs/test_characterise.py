@@ -22,7 +22,6 @@ from tasks.jobs.params import BinParams, CharacteriseParams, ShapeParams, SplitP
 from tasks.jobs.predict.preparation import assign_periods, read_runs
 from tasks.jobs.shapes import fit_shapes, log_posterior, rank_by_runs
 from tasks.warehouse.connection import fetch, reading
-from tasks.warehouse.copies import hash_tables
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 START = pd.Timestamp("2026-01-01")
@@ -253,18 +252,6 @@ def test_table_2_is_that_of_the_pure_functions(job_log):
         np.testing.assert_allclose(shapes.centres, ranked.shapes.centres, atol=1e-12)
         assert shapes.n_groups.tolist() == ranked.shapes.n_groups.tolist()
         assert shapes.inertia == pytest.approx(ranked.shapes.inertia)
-
-
-@pytest.mark.slow
-def test_characterising_twice_changes_no_table_and_leaves_other_sources_alone(job_log):
-    job_log(planted(n_jobs=4), source="other")
-    warehouse = job_log(planted())
-    other = characterise(warehouse, "other", PARAMS)
-    first = characterise(warehouse, "log", PARAMS)
-    before = hash_tables(warehouse)
-    assert characterise(warehouse, "log", PARAMS) == first
-    assert hash_tables(warehouse) == before
-    assert table(warehouse, "group_shapes", "other")["group_key"].nunique() == other["n_groups"] == 4
 
 
 def test_a_label_needs_its_support_and_the_median_tells_its_source(job_log):

@@ -215,21 +215,6 @@ def test_what_a_user_sets_is_the_key_of_all_files_of_the_source_and_stays(bare, 
     assert keys_of(bare) == [f"u{i}" for i in range(10)]
 
 
-def test_what_another_process_sets_while_a_key_is_chosen_stays(bare, inbox, monkeypatch):
-    """Without a second look the key chosen here was written over the one that a user had just set."""
-    choose = job_keys.choose_key
-
-    def choose_slowly(*given):
-        monkeypatch.setattr(job_keys, "choose_key", choose)
-        job_keys.settle_key(bare, "log", GroupParams(by=["user"]))
-        return choose(*given)
-
-    monkeypatch.setattr(job_keys, "choose_key", choose_slowly)
-    found = read(bare, inbox(0, 400))
-    assert (found["parts"], read_key(bare, "log").is_set) == (["user"], True)
-    assert keys_of(bare) == [f"u{i}" for i in range(10)]
-
-
 @pytest.mark.parametrize("before", ["_write", "_regroup", "_version"])
 def test_what_another_process_sets_just_before_a_key_is_written_stays(bare, inbox, monkeypatch, before):
     """It was looked for once, and then written over: there is no moment between the look and the writing."""

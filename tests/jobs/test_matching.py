@@ -14,7 +14,6 @@ from tasks.warehouse.connection import fetch
 
 RATIO = Bins(kind="ratio", low=0, high=10, n_bins=12)
 POSTERIORS = "SELECT kind, group_key, n_runs, posterior FROM jobs.group_shapes WHERE part = 'all' ORDER BY ALL"
-ROOT_KEYS = ("job00#00000000", "job05#00000005")
 
 
 def shapes(bins, *rows):
@@ -71,13 +70,6 @@ def test_the_posterior_of_every_job_is_that_of_the_characterisation(characterise
         found = job_against_shapes(warehouse, "log", row.group_key, row.kind)
         assert found.n_runs == row.n_runs
         assert found.posteriors.tolist() == pytest.approx(list(row.posterior), rel=1e-9, abs=1e-12)
-
-
-def test_any_two_shapes_can_be_chosen_and_a_wrong_number_is_refused(characterised):
-    warehouse, _ = characterised
-    assert job_against_shapes(warehouse, "log", ROOT_KEYS[0], "delta", (1, 0)).numbers == (1, 0)
-    with pytest.raises(BadSetting, match=r"shapes 0 and 7: expected two different ones of the 2 shapes, from 0 to 1"):
-        job_against_shapes(warehouse, "log", ROOT_KEYS[0], "ratio", (0, 7))
 
 
 def test_a_job_or_a_source_without_anything_to_compare_is_said_in_one_line(characterised):

@@ -14,7 +14,6 @@ from tasks.jobs.normalisation import (
     derived_bins,
     histogram,
     historic_medians,
-    normalise,
     pmfs_of,
     quantiles,
     smooth,
@@ -94,15 +93,6 @@ def test_the_median_is_that_of_a_plain_loop_in_any_order_of_rows(rows, random):
         log = log.iloc[order]
 
 
-@settings(max_examples=25, deadline=None)
-@given(ROWS, st.floats(0.01, 100))
-def test_ratios_do_not_change_when_all_runtimes_are_scaled(rows, factor):
-    log = runs(*[(group, at, at + length, float(length + extra)) for group, at, length, extra in rows])
-    scaled = log.assign(runtime_s=factor * log["runtime_s"])
-    ratios = [normalise(one["runtime_s"], historic_medians(one, {})["median_s"], "ratio") for one in (log, scaled)]
-    assert ratios[0] == pytest.approx(ratios[1], nan_ok=True)
-
-
 def test_what_is_refused_is_said_in_one_line():
     with pytest.raises(
         BadInput, match=r"^runs: no column submitted_at; expected a frame with group_key, submitted_at$"
@@ -139,15 +129,6 @@ def test_a_histogram_by_hand_leaves_out_what_is_missing():
     assert pmfs_of(found)[[0, 2]].tolist() == [[0, 0.5, 0, 0, 0, 0.5], [0, 0, 1, 0, 0, 0]]
     assert np.isnan(pmfs_of(found)[1]).all()
     assert histogram([], [], 0, RATIO).shape == (0, 6)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.tuples(st.floats(0, 20), st.integers(0, 3)), min_size=1, max_size=40), st.randoms())
-def test_the_order_of_the_runs_does_not_matter_and_no_run_is_lost(rows, random):
-    shuffled = random.sample(rows, len(rows))
-    first, second = (histogram(*zip(*some, strict=True), 4, RATIO) for some in (rows, shuffled))
-    assert (first == second).all()
-    assert first.sum() == len(rows)
 
 
 @settings(max_examples=50, deadline=None)

@@ -13,7 +13,7 @@ from tasks.jobs.predict.trained import champion_of, shape_names
 from tasks.jobs.predict.training import read_figures, write_figures
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.copies import hash_tables
-from tasks.warehouse.registry import cards, decisions, read_card
+from tasks.warehouse.registry import cards, decisions
 
 
 def worse(params):
@@ -164,8 +164,3 @@ def test_a_figure_that_cannot_be_had_keeps_its_reason(trained_log):
     del figures["version"]
     assert read_figures(trained_log, "log", "other") == figures
     assert read_figures(trained_log, "log", "unknown") == {}
-
-
-def test_the_card_of_a_model_holds_its_parameters(trained_log, quick_training):
-    card = read_card(trained_log.models, "jobs", cards(trained_log.models)[0].model_id)
-    assert card.parameters == quick_training.model_dump(mode="json")

@@ -1,68 +1,44 @@
-"""How far doses of stress move benchmarks: measured to choose a ladder, and of a recording from its parts alone.
+"""How far the doses of a recording moved its benchmarks, told from its parts alone, as a Markdown table:
 
-    python tests/studies/node_doses.py measure [--node NAME] [--benchmark NAME] [--calm 8] [--stressed 4]
-    python tests/studies/node_doses.py recorded FOLDER [--by-kind]
+    python tests/studies/node_doses.py FOLDER [--by-kind]
 
-`measure` runs each candidate on the emulated nodes (root, an idle machine: the spread of the unstressed executions is
-the measure) and prints a line a dose, and the ladder as it stands in conf/nodes.yaml. `recorded` prints a Markdown
-table, a row for each benchmark and node (--by-kind: and kind, which a dose's name begins with; and medians by kind),
-and counts. Distance: the stressed mean less the unstressed one, in standard deviations of that node's unstressed
+A row for each benchmark and node (--by-kind: and kind, which a dose's name begins with; and medians by kind), then
+counts. Distance: the stressed mean less the unstressed one, in standard deviations of that node's unstressed
 executions. Only undisturbed executions count, and stress only where it was really applied; under a lowered limit they
 are compared to each other."""
 
 import argparse
 import itertools
-import logging
 import math
-import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 
 from tasks.errors import BadInput, WhorlError
-from tasks.machine import only_recorder
 from tasks.nodes.execution import PART_SCHEMA
 from tasks.nodes.intake import FLAGGED
 from tasks.nodes.preprocess.unification import conversion_of
-from tasks.nodes.record.bench import Bench, Outcome
-from tasks.nodes.record.campaign import parts_in, staged
-from tasks.nodes.record.node_place import check_tools
-from tasks.nodes.record.params import LEVELS, SHIPPED, Dose, RecordParams, doses_of
-from tasks.nodes.record.plan import PlannedExecution, selected_templates
+from tasks.nodes.record.campaign import parts_in
+from tasks.nodes.record.params import LEVELS
 from tasks.nodes.tools import PARSERS
-from tasks.record.campaign import sigterm_unwinds
-from tasks.record.facts import Usages
 
 WATCHED = {
     "cpu-sysbench": "events_per_second", "memory-sysbench": "transfer_rate", "disk-fio": "read_clat_avg",
     "disk-ioping": "latency_avg", "network-qperf": "tcp_bw_bandwidth",
     "network-iperf3": "tx_c_transfer_bitrate_receiver",
 }  # fmt: skip
-# what `measure` tries: sizes that lie far enough apart to tell them from each other, by the field of a dose
-TRIED = {
-    "cpu-sysbench": ("cpu_ratio", (0.02, 0.04, 0.08, 0.15, 0.3, 0.6, 1.0)),
-    "memory-sysbench": ("throttle_ratio", (0.95, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1)),
-    "disk-fio": ("disk_ratio", (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)),
-    "disk-ioping": ("disk_ratio", (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)),
-    "network-qperf": ("link_ratio", (0.005, 0.01, 0.015, 0.03, 0.05, 0.1, 0.3)),
-    "network-iperf3": ("link_ratio", (0.005, 0.01, 0.015, 0.03, 0.05, 0.1, 0.3)),
-}
-TARGETS_SD = {1: 1.0, 2: 3.0, 3: 10.0}  # what each level is meant to move the benchmark by
-FEWEST = 3  # executions: unstressed for a spread, with a dose for a rung
-LEAST_SD = 0.1  # below this a dose does nothing, and its logarithm says too much
+FEWEST = 3  # unstressed executions for a spread
 LOWERED = "lowered-"
 ALWAYS = ("execution_id", "node", "benchmark")
 COLUMNS = [*ALWAYS, "template_hash", "status", "is_stressed", "dose", "dose_level", "metrics"]
 EXPECTED = "parts of whorl's recorder (executions-0001.parquet)"
-logger = logging.getLogger(__name__)
 
 
 def distance_sd(stressed: Sequence[float], unstressed: Sequence[float]) -> float:
@@ -73,140 +49,6 @@ def distance_sd(stressed: Sequence[float], unstressed: Sequence[float]) -> float
         return math.nan
     spread = float(np.std(unstressed, ddof=1))
     return float((np.mean(stressed) - np.mean(unstressed)) / spread) if spread > 0 else math.nan
-
-
-# the ladder
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One dose as it was measured. sd: distance, over nodes the median; ratio: of the means; n_applied: executions it
-    was really applied in."""
-
-    dose: Dose
-    sd: float
-    ratio: float
-    n: int
-    n_applied: int
-
-
-def candidates_for(benchmark: str) -> tuple[Dose, ...]:
-    """The doses that are tried for a benchmark, weakest first; none for one that is not ours. All have level 1."""
-    if benchmark not in TRIED:
-        return ()
-    size, shares = TRIED[benchmark]
-    [weakest] = doses_of(SHIPPED, benchmark, 1)
-    stem = weakest.name.rpartition("-")[0]
-    tried = [weakest.model_copy(update={size: share, "name": f"{stem}-{share:g}"}) for share in shares]
-    strongest = doses_of(SHIPPED, benchmark, max(LEVELS)) if benchmark == "disk-fio" else []  # in larger blocks
-    return (*tried, *(dose.model_copy(update={"level": 1}) for dose in strongest))
-
-
-def chosen_ladder(rungs: Sequence[Rung], *, higher_is_better: bool) -> tuple[Dose, ...]:
-    """For each level the dose that comes nearest to its target, by ratio; each level a stronger one than that below.
-
-    rungs: of one benchmark, in any order; higher_is_better: of its watched metric. A dose counts if it makes it worse,
-    and ran often enough and was really applied each time; none are chosen if there are fewer of these than levels."""
-    worse = -1 if higher_is_better else 1
-    strong = [(worse * rung.sd, rung) for rung in rungs if rung.n_applied == rung.n >= FEWEST and worse * rung.sd > 0]
-    ladders = itertools.combinations(sorted(strong, key=lambda one: one[0]), len(LEVELS))
-    best = min(ladders, key=lambda ladder: _off([sd for sd, _ in ladder]), default=())
-    return tuple(rung.dose.model_copy(update={"level": level}) for level, (_, rung) in zip(LEVELS, best, strict=False))
-
-
-def _off(distances_sd: Sequence[float]) -> float:
-    """How far a ladder's rungs are from what its levels are meant to be."""
-    pairs = zip(LEVELS, distances_sd, strict=True)
-    return sum(abs(math.log(max(sd, LEAST_SD) / TARGETS_SD[level])) for level, sd in pairs)
-
-
-@dataclass
-class Seen:
-    """Values of the watched metric of one benchmark, in base units. calm: by node; stressed: by node and dose; applied:
-    by dose, executions and those in which it was really applied."""
-
-    calm: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    stressed: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
-    applied: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def note(self, outcome: Outcome) -> None:
-        """Take an execution in, unless it was disturbed."""
-        planned, facts = outcome.planned, outcome.execution.facts
-        measured = ({"metric": one.metric, "value": one.value, "unit": one.unit} for one in outcome.execution.measured)
-        value = _watched(planned.benchmark, measured)
-        if value is None or facts["is_contaminated"]:
-            return
-        if not planned.dose:
-            self.calm[planned.node].append(value)
-            return
-        n, n_applied = self.applied.get(planned.dose, (0, 0))
-        self.applied[planned.dose] = (n + 1, n_applied + bool(facts["is_stressed"]))
-        if facts["is_stressed"]:
-            self.stressed[planned.node, planned.dose].append(value)
-
-    def rungs(self, doses: Sequence[Dose]) -> list[Rung]:
-        """The doses with their distances."""
-        found = []
-        for dose in doses:
-            pairs = [(self.stressed.get((node, dose.name), ()), calm) for node, calm in self.calm.items()]
-            known = [sd for values, calm in pairs if (sd := distance_sd(values, calm)) == sd]
-            ratios = [float(np.mean(values) / np.mean(calm)) for values, calm in pairs if values and calm]
-            sd, ratio = (float(np.median(some)) if some else math.nan for some in (known, ratios))
-            found.append(Rung(dose, sd, ratio, *self.applied.get(dose.name, (0, 0))))
-        return found
-
-
-def measure_doses(params: RecordParams, *, n_calm: int = 8, n_stressed: int = 4) -> dict[str, list[Rung]]:
-    """The distance that each candidate moves its benchmark by, over the nodes of the parameters.
-
-    Each candidate runs n_stressed times on each node, mixed with n_calm unstressed executions; disturbed ones do not
-    count. Raises MissingTool, BadSetting."""
-    templates = [one for one in selected_templates(params) if one.benchmark in WATCHED]
-    tried = {one.benchmark: candidates_for(one.benchmark) for one in templates}
-    doses = [dose for some in tried.values() for dose in some]
-    check_tools(templates, doses)
-    seen = {one.benchmark: Seen() for one in templates}
-    with sigterm_unwinds(), only_recorder("nodes"):
-        with staged(params, templates, doses, "doses") as stage:
-            by_name = {one.benchmark: one for one in stage.templates}
-            bench = Bench(params, "doses", by_name, stage.places, PARSERS, Usages(stage.group))
-            doses_in_turn = {name: [None] * n_calm + [*some] * n_stressed for name, some in tried.items()}
-            cases = [
-                (node, one, dose)
-                for node in stage.places
-                for one in by_name.values()
-                for dose in doses_in_turn[one.benchmark]
-            ]
-            random.Random(params.seed).shuffle(cases)
-            for number, (node, template, dose) in enumerate(cases, start=1):
-                about = (dose.name, dose.level) if dose else ("", 0)
-                name, template_hash = template.benchmark, template.template_hash
-                planned = PlannedExecution(number, node, name, template_hash, template.is_network, *about)
-                try:
-                    outcome = bench.record(planned, dose)
-                except WhorlError as error:
-                    logger.warning("%s", error)
-                    continue
-                logger.info("%d of %d: %s %s %s %s", number, len(cases), node, name, planned.dose, outcome.status)
-                seen[name].note(outcome)
-    return {name: one.rungs(tried[name]) for name, one in seen.items()}
-
-
-def show(found: Mapping[str, Sequence[Rung]]) -> None:
-    """Print every rung, and the ladder in the words of conf/nodes.yaml."""
-    for benchmark, rungs in found.items():
-        for rung in rungs:
-            told = f"{rung.sd:+9.1f} SD  {rung.ratio:7.3f} of its value  applied {rung.n_applied} of {rung.n}"
-            print(f"{benchmark:16} {rung.dose.name:14} {told}")
-    print("doses:")
-    for benchmark, rungs in found.items():
-        is_more = PARSERS[benchmark].metrics[WATCHED[benchmark]].higher_is_better is True
-        for dose in chosen_ladder(rungs, higher_is_better=is_more):
-            line = yaml.safe_dump(dose.model_dump(mode="json"), default_flow_style=True, width=1000, sort_keys=False)
-            print(f"  - {line.strip()}")
-
-
-# what a recording's doses did
 
 
 @dataclass(frozen=True)
@@ -381,24 +223,11 @@ def counts_of(recorded: Sequence[Recorded]) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure, or read a folder, and print; bad input is one line on stderr."""
-    asked = argparse.ArgumentParser(description="How far doses of stress move benchmarks.")
-    verbs = asked.add_subparsers(dest="verb", required=True)
-    measure = verbs.add_parser("measure", help="run candidates on the emulated nodes, and choose a ladder")
-    measure.add_argument("--node", action="append", default=[], help="only this emulated node; may be repeated")
-    measure.add_argument("--benchmark", action="append", default=[], help="only this benchmark; may be repeated")
-    measure.add_argument("--calm", type=int, default=8, help="unstressed executions of each benchmark on each node")
-    measure.add_argument("--stressed", type=int, default=4, help="executions with each dose on each node")
-    recorded = verbs.add_parser("recorded", help="tell what the doses of a recording did")
-    recorded.add_argument("folder", type=Path, help="folder with the parts of a recording")
-    recorded.add_argument("--by-kind", action="store_true", help="each kind of stress on its own")
+    """Read a folder, and print; bad input is one line on stderr."""
+    asked = argparse.ArgumentParser(description="How far the doses of a recording moved its benchmarks.")
+    asked.add_argument("folder", type=Path, help="folder with the parts of a recording")
+    asked.add_argument("--by-kind", action="store_true", help="each kind of stress on its own")
     told = asked.parse_args(words)
-    if told.verb == "measure":
-        logging.basicConfig(level=logging.INFO, format="%(message)s")
-        nodes = tuple(one for one in RecordParams().emulated if not told.node or one.name in told.node)
-        params = RecordParams(place="emulated", benchmarks=tuple(told.benchmark), emulated=nodes)
-        show(measure_doses(params, n_calm=told.calm, n_stressed=told.stressed))
-        return
     try:
         rows = read_recorded(told.folder)
     except WhorlError as error:

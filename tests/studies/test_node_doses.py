@@ -4,40 +4,16 @@ import pytest
 
 from tasks.nodes.execution import Execution, MetricValue, write_part
 from tasks.nodes.record.params import Dose
-from tests.studies.node_doses import Rung, chosen_ladder, distance_sd, main, moved_by, read_recorded
+from tests.studies.node_doses import distance_sd, main, moved_by, read_recorded
 
 
 def dose(name):
     return Dose(benchmark="cpu-fake", level=1, name=name)
 
 
-def rungs(*distances, n_applied=4):
-    return [Rung(dose(f"d{place}"), sd, 1.0, 4, n_applied) for place, sd in enumerate(distances)]
-
-
 def test_the_distance_is_that_of_the_means_in_deviations_of_the_unstressed():
     # mean 10, sample deviation of 8, 10, 12 is 2; stressed mean 4: three deviations below
     assert distance_sd([3.0, 5.0], [8.0, 10.0, 12.0]) == pytest.approx(-3.0)
-
-
-def test_the_ladder_takes_the_doses_nearest_to_one_three_and_ten():
-    found = chosen_ladder(rungs(-0.2, -0.9, -2.0, -3.3, -6.0, -11.0, -40.0), higher_is_better=True)
-    assert [(one.name, one.level) for one in found] == [("d1", 1), ("d3", 2), ("d5", 3)]
-
-
-def test_levels_are_always_stronger_doses_than_those_below_in_whatever_order_they_were_tried():
-    found = chosen_ladder(rungs(-10.0, -3.0, -1.0), higher_is_better=True)
-    assert [(one.name, one.level) for one in found] == [("d2", 1), ("d1", 2), ("d0", 3)]
-    # ioping as it was measured: the dose nearest to 3 stands before one that does less
-    found = chosen_ladder(rungs(0.3, 2.6, 4.2, 0.9, 19.4), higher_is_better=False)
-    assert [one.name for one in found] == ["d3", "d1", "d4"]
-
-
-def test_a_dose_that_makes_a_benchmark_better_is_no_rung():
-    found = chosen_ladder(rungs(1.0, -1.2, 3.0, -3.5, 10.0, -12.0), higher_is_better=True)
-    assert [one.name for one in found] == ["d1", "d3", "d5"]
-    found = chosen_ladder(rungs(1.0, -1.2, 3.0, -3.5, 10.0, -12.0), higher_is_better=False)
-    assert [one.name for one in found] == ["d0", "d2", "d4"]
 
 
 CPU, MEMORY = "cpu-sysbench", "memory-sysbench"
@@ -72,31 +48,14 @@ def moved(folder):
 CALM = [("a", CPU, 0, 8.0), ("a", CPU, 0, 10.0), ("a", CPU, 0, 12.0)]  # mean 10, sample deviation 2
 
 
-def test_values_are_compared_in_one_unit_whatever_the_tool_wrote(part):
-    # 1024, 2048, 3072 MiB/s: mean 2 GiB/s, deviation 1 GiB/s
-    calm = [("a", MEMORY, 0, 1024.0 * times) for times in (1, 2, 3)]
-    folder = part("executions-0001.parquet", *calm, ("a", MEMORY, 3, 1.0, {"unit": "GiB/sec"}))
-    found = moved(folder)[MEMORY, "a", 3]
-    assert (found.sd, found.ratio) == (pytest.approx(-1.0), pytest.approx(0.5))
-
-
 def test_results_of_two_templates_are_never_compared(part, capsys):
     part("executions-0001.parquet", *[(*one, {"template_hash": "a" * 64}) for one in CALM])
     folder = part("flagged-0001.parquet", ("b", CPU, 0, 80.0, {"template_hash": "b" * 64}))
     with pytest.raises(SystemExit) as ended:
-        main(["recorded", str(folder)])
+        main([str(folder)])
     assert ended.value.code
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "cpu-sysbench has 2 templates (aaaaaaaa, bbbbbbbb)" in said
-
-
-def test_stress_that_was_not_applied_is_left_out_and_counted_wherever_it_lies(part):
-    idle = {"is_stressed": False}
-    part("executions-0001.parquet", *CALM, ("a", CPU, 1, 8.0), ("a", CPU, 1, 10.0, idle))
-    folder = part("flagged-0001.parquet", ("a", CPU, 1, 10.0, idle), ("a", CPU, 3, 1.0, idle))
-    found = moved(folder)
-    assert (found[CPU, "a", 1].sd, found[CPU, "a", 1].n) == (pytest.approx(-1.0), 1)
-    assert [found[CPU, "a", level].n_not_applied for level in (1, 2, 3)] == [2, 0, 1]
 
 
 def test_disturbed_and_failed_executions_change_no_distance_and_are_counted(part, capsys):
@@ -106,7 +65,7 @@ def test_disturbed_and_failed_executions_change_no_distance_and_are_counted(part
     found = moved(folder)
     assert (found[CPU, "a", 1].sd, found[CPU, "a", 1].n, found[CPU, "a", 1].n_not_applied) == (pytest.approx(-1), 1, 0)
     assert {benchmark for benchmark, _, _ in found} == {CPU}  # of the other no metric is watched
-    main(["recorded", str(folder)])
+    main([str(folder)])
     line = "Executions, undisturbed + flagged, 6 + 2 in all: a: cpu-sysbench 5 + 2; b: cpu-fake 1 + 0"
     assert capsys.readouterr().out.splitlines()[-1] == line
 
@@ -115,7 +74,7 @@ def test_the_table_has_a_row_for_each_benchmark_and_node(part, capsys):
     latency = [("a", "disk-ioping", 0, value) for value in (2.0, 3.0, 4.0)]
     strong = ("a", CPU, 3, 2.0, {"is_stressed": False})
     folder = part("executions-0001.parquet", *latency, ("a", "disk-ioping", 1, 4.5), *CALM, ("a", CPU, 2, 4.0), strong)
-    main(["recorded", str(folder)])
+    main([str(folder)])
     assert capsys.readouterr().out.splitlines()[:4] == [
         "| benchmark | metric | node | unstressed | dose 1: SD, ratio (n) | dose 2: SD, ratio (n) "
         "| dose 3: SD, ratio (n) | not applied |",
@@ -134,7 +93,7 @@ def test_each_kind_stands_on_its_own_and_under_a_lowered_limit_only_beside_its_l
     found = {(one.kind, one.level): one for one in moved_by(read_recorded(folder), by_kind=True)}
     assert (found["delay", 1].sd, found["delay", 1].n, found["delay", 1].n_unstressed) == (pytest.approx(-1.0), 2, 6)
     assert (found["two", 1].sd, found["two", 1].n) == (pytest.approx(-4.0), 1)
-    main(["recorded", str(folder), "--by-kind"])
+    main([str(folder), "--by-kind"])
     said = capsys.readouterr().out
     assert "| cpu-sysbench | delay | a | 6 | -1.0, 0.800 (2) | –, – (0) | –, – (0) | 0 |" in said
     assert "| delay | 1.0 (1.0 to 1.0) of 2 | nan (nan to nan) of 0 | nan (nan to nan) of 0 |" in said

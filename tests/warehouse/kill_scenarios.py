@@ -41,9 +41,9 @@ def chunks(first: int, n_rows: int, runtime_s: float) -> Iterator[Chunk]:
         yield Chunk(pa.Table.from_pylist(half, schema=RUNS_SCHEMA).to_pandas(), bad, {})
 
 
-def land(warehouse: Warehouse, file: str, at: float, version: str = "1", *, first: int | None = None) -> Batch:
+def land(warehouse: Warehouse, file: str, at: float, version: str = "1") -> Batch:
     """Land one file; the files a and b overlap. at: minutes after noon."""
-    first = {"a": 0, "b": N_ROWS // 2, "c": 10 * N_ROWS}[file] if first is None else first
+    first = {"a": 0, "b": N_ROWS // 2, "c": 10 * N_ROWS}[file]
     origin = Origin(
         word="jobs", source="log", reader="own", reader_version=version, options={}, path=file, sha256=file * 64
     )
@@ -175,21 +175,6 @@ SCENARIOS = {
 
 
 FILLED = (write, fill, prepare_second_file, prepare_newer_reading, prepare_backup, prepare_models)
-
-
-def chapter(warehouse: Warehouse, number: int) -> None:
-    """A piece of a long story: a file that overlaps the one before, now and then something else."""
-    ingest(warehouse, "jobs", land(warehouse, f"f{number}", number, first=number * N_ROWS // 2).batch_id)
-    if number % 4 == 3:
-        again = land(warehouse, f"f{number - 2}", number + 0.5, "2", first=(number - 2) * N_ROWS // 2)
-        ingest(warehouse, "jobs", again.batch_id)
-    if number % 5 == 2:
-        rebuild(warehouse)
-    if number % 5 == 4:
-        copies.snapshot(warehouse, warehouse.home / "copy.duckdb")
-    if number % 3 == 1:
-        add_model(warehouse, f"m{number}", number)
-        registry.promote(warehouse, "jobs", f"m{number}", "latest")
 
 
 def outcome(warehouse: Warehouse) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Kill work on the warehouse at one step after the other, and see what is left. A program, run by test_kills.py.
 
-    python kills.py FOLDER SHARE SEED SCENARIO…       at steps
-    python kills.py FOLDER N_KILLS SEED soak            at random moments
+    python kills.py FOLDER SHARE SEED SCENARIO…
 
 A step is a statement that DuckDB gets (before it and after it) or an operation on a file. For each scenario the work is
 done once undisturbed, then killed at a share of its steps (1: at every step), each time in a fresh copy of the home.
@@ -14,15 +13,13 @@ import random
 import shutil
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
-from kill_scenarios import FILLED, SCENARIOS, Scenario, chapter, outcome, place, prepare_broken_file, read, write
+from kill_scenarios import FILLED, SCENARIOS, Scenario, outcome, place, prepare_broken_file, read, write
 
 from tasks.warehouse import connection as connections
 from tasks.warehouse.copies import rebuild
@@ -70,7 +67,7 @@ class Killer:
         connections.duckdb.connect = lambda *args, **kwargs: Counted(connect(*args, **kwargs))  # type: ignore[assignment]
 
 
-def in_child(act: Callable[[], Any], kill_after_s: float | None = None) -> tuple[int, Any]:
+def in_child(act: Callable[[], Any]) -> tuple[int, Any]:
     """Exit status (negative: the signal) and result of work done in a forked child."""
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -85,9 +82,6 @@ def in_child(act: Callable[[], Any], kill_after_s: float | None = None) -> tuple
             pipe.write(answer)
         os._exit(status)
     os.close(write_end)
-    if kill_after_s is not None:
-        time.sleep(kill_after_s)
-        os.kill(child, signal.SIGKILL)
     with os.fdopen(read_end) as pipe:
         text = pipe.read()
     _, status = os.waitpid(child, 0)
@@ -172,34 +166,8 @@ def walk(name: str, folder: Path, share: float, rng: random.Random) -> dict[str,
     return {"n_steps": n_steps, "n_kills": len(at_steps), "faults": faults}
 
 
-def soak(folder: Path, n_kills: int, rng: random.Random) -> dict[str, Any]:
-    """Tell the story while the teller is killed at random moments; each chapter is told until he survives it."""
-    (folder / "calm").mkdir(parents=True)
-    (folder / "home").mkdir()
-    home, number, killed, faults = folder / "home", 0, 0, {}
-    while killed < n_kills:
-        begun = time.monotonic()
-        status, told = in_child(partial(chapter, place(folder / "calm"), number))
-        assert status == 0, told
-        took_s = time.monotonic() - begun
-        while status := in_child(partial(chapter, place(home), number), rng.uniform(0, 1.5 * took_s))[0]:
-            killed += 1
-            status, told = in_child(lambda: place(home).file.exists() and outcome(place(home)))
-            faults |= {killed: told} if status else {}
-        number += 1
-    status, expected = in_child(lambda: outcome(place(folder / "calm")))
-    assert status == 0, expected
-    status, found = in_child(lambda: [outcome(place(home)), rebuild(place(home)), outcome(place(home))])
-    if status or [found[0], found[2]] != [expected, expected]:
-        faults["end"] = f"{found}, expected {expected}"
-    return {"n_steps": number, "n_kills": killed, "faults": faults}
-
-
 def main(folder: str, share: str, seed: str, *names: str) -> None:
     rng = random.Random(int(seed))
-    if names[:1] == ("soak",):
-        print(json.dumps({"soak": soak(Path(folder) / "soak", int(share), rng)}))
-        return
     print(json.dumps({name: walk(name, Path(folder), float(share), rng) for name in names or SCENARIOS}))
 
 

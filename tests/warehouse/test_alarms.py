@@ -34,10 +34,3 @@ def test_the_clock_may_have_a_zone_and_rows_are_utc(warehouse):
     with writing(warehouse) as connection:
         raise_alarms(connection, [alarm("a")], now=datetime(2026, 1, 1, 12, tzinfo=UTC))
     assert read_alarms(warehouse)["raised_at"].iloc[0] == datetime(2026, 1, 1, 12)
-
-
-def test_alarms_are_found_by_id(warehouse):
-    with writing(warehouse) as connection:
-        raise_alarms(connection, [alarm("a"), alarm("b", source="other")])
-    assert read_alarms(warehouse, ids=[alarm("a").alarm_id])["subject"].tolist() == ["a"]
-    assert read_alarms(warehouse, ids=[]).empty

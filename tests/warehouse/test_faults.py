@@ -11,7 +11,6 @@ import duckdb
 import pytest
 
 from tasks.errors import BadSetting, WarehouseBroken, WarehouseBusy, WhorlError
-from tasks.warehouse import connection as connections
 from tasks.warehouse import faults
 from tasks.warehouse.connection import fetch, reading, writing
 
@@ -36,27 +35,6 @@ def test_a_file_that_is_no_database_is_one_clear_line(warehouse, content):
             "bring back a copy with 'whorl warehouse restore', or make it again from the landing folder with "
             "'whorl warehouse rebuild'"
         )
-
-
-def test_too_little_memory_is_one_clear_line(warehouse, monkeypatch):
-    tight = warehouse.model_copy(update={"memory_mb": 10})
-    monkeypatch.setattr(connections.duckdb, "connect", without_spill(duckdb.connect))
-    sql = "SELECT count(*) FROM (SELECT DISTINCT hash(range)::VARCHAR || 'and some more text' FROM range(2000000))"
-    with pytest.raises(BadSetting) as error:
-        fetch(tight, sql)
-    assert one_line(error).startswith(
-        f"{warehouse.file}: DuckDB needs more memory than it may use (Out of Memory Error: "
-    )
-    assert one_line(error).endswith(
-        "expected a larger whorl.memory_mb; raise it in conf/local/whorl.yaml or with WHORL_WHORL__MEMORY_MB"
-    )
-
-
-def without_spill(connect):
-    """DuckDB without a folder to spill to, so that a small query fills its memory."""
-    return lambda file, *, read_only, config: connect(
-        file, read_only=read_only, config={**config, "temp_directory": ""}
-    )
 
 
 FULL_DISK = """
@@ -138,13 +116,6 @@ def test_a_home_that_may_only_be_read_can_be_read_and_says_why_it_cannot_be_writ
     assert found[0] == "['node']"
     assert found[1].startswith(f"BadSetting {open_to_a_group.home / '.queue'}: no right to use it (Permission denied)")
     assert found[1].endswith("change its rights, or name another home with WHORL_HOME")
-
-
-def test_a_home_that_may_not_even_be_read_is_one_clear_line(open_to_a_group):
-    open_to_a_group.home.chmod(0o700)
-    found = as_nobody(open_to_a_group.home)
-    assert len(found) == 1
-    assert found[0].startswith(f"BadSetting {open_to_a_group.file}: no right to use it (Permission denied)")
 
 
 def test_faults_that_nobody_can_mend_from_outside_pass_as_they_are():

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.errors import BadInput, BadSetting, WhorlError
+from tasks.errors import BadInput, WhorlError
 from tasks.intake.files import Chunk, no_refusals
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.warehouse import landing
@@ -77,11 +77,6 @@ def test_a_reader_that_fails_in_the_middle_leaves_nothing(warehouse, chunk, orig
     with pytest.raises(BadInput, match="broken"):
         landing.land(warehouse.landing_folder, origin(), SCHEMAS, breaks())
     assert landed(warehouse) == {}
-
-
-def test_a_file_without_rows_is_a_batch_too(warehouse, land):
-    batch = land(warehouse, [], refused=[{"place": 1, "reason": "odd", "raw": "?"}])
-    assert (batch.tables["runs"].n_rows, batch.n_quarantined) == (0, 1)
 
 
 HURT = {
@@ -201,15 +196,6 @@ def test_two_threads_that_land_one_file_at_once_land_it_once(warehouse, chunk, o
     assert list(manifests(warehouse)) == [found[0].batch_id]
     assert set(landed(warehouse)) == {f"{found[0].batch_id}.json", *(one.name for one in found[0].tables.values())}
     assert ingest(warehouse, "jobs", found[0].batch_id)
-
-
-def test_a_landing_folder_without_rights_is_one_clear_line(warehouse, land, monkeypatch):
-    def refuse(path, *_args, **_kwargs):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(os, "makedirs", refuse)
-    with pytest.raises(BadSetting, match=r"landing/jobs: no right to use it \(Permission denied\); .*WHORL_HOME"):
-        land(warehouse, ROWS)
 
 
 def test_a_full_disk_while_landing_is_one_clear_line(warehouse, land, landed, monkeypatch):

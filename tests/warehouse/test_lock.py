@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import BadSetting, WarehouseBusy
+from tasks.errors import WarehouseBusy
 from tasks.warehouse import lock
 from tasks.warehouse.connection import fetch, reading, writing
 from tasks.warehouse.lock import hold, holders_of
@@ -134,24 +134,6 @@ def test_a_writer_that_waits_holds_back_later_readers(tmp_path):
     assert order == ["writer", "reader"]
 
 
-def test_threads_of_one_process_exclude_each_other(tmp_path):
-    inside, together = [], []
-
-    def work():
-        for _ in range(20):
-            with hold(tmp_path, "exclusive", 60):
-                inside.append(1)
-                together.append(len(inside))
-                inside.pop()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert together == [1] * 80
-
-
 def test_duckdb_never_meets_a_reading_and_a_writing_thread_at_once(warehouse):
     """DuckDB refuses one file open for reading and for writing in one process."""
     faults = []
@@ -209,28 +191,6 @@ def test_a_thread_that_would_wait_for_itself_is_told_at_once(tmp_path, outer, in
                 pass
         assert time.monotonic() - begun < 30
     assert is_free(tmp_path, "exclusive")
-
-
-def test_a_home_without_rights_is_one_clear_line(tmp_path, monkeypatch):
-    def refuse(path, *_args):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(BadSetting) as error, hold(tmp_path, "exclusive", 0):
-        pass
-    assert str(error.value) == (
-        f"{tmp_path / '.queue'}: no right to use it (Permission denied); expected a place that this user "
-        "may read and write; change its rights, or name another home with WHORL_HOME"
-    )
-
-
-def test_a_home_that_is_a_file_is_one_clear_line(tmp_path):
-    (tmp_path / "home").touch()
-    with (
-        pytest.raises(BadSetting, match=r"home: is no folder; expected .*WHORL_HOME"),
-        hold(tmp_path / "home", "shared", 0),
-    ):
-        pass
 
 
 def test_a_forked_child_does_not_hold_what_its_parent_held(tmp_path):

@@ -163,11 +163,6 @@ def test_a_remote_landing_folder_is_pruned_too(warehouse, put_in):
     fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
 
 
-def test_a_killed_prune_leaves_no_manifest_without_its_files():
-    names = ["/l/jobs/runs-1.parquet", "/l/jobs/b.json", "/l/jobs/a.json", "/l/jobs/quarantine-1.parquet"]
-    assert [Path(name).suffix for name in pruning._named_first(names)] == [".json", ".json", ".parquet", ".parquet"]
-
-
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("land"), st.sampled_from("ab"), st.sampled_from("12"), st.sampled_from(["", "1", "12"])),

@@ -151,24 +151,6 @@ def test_a_query_beyond_its_limit_is_stopped_with_one_clear_line(warehouse, sql)
     )
 
 
-def test_a_writer_gets_its_turn_when_a_query_was_stopped(warehouse):
-    patient = warehouse.model_copy(update={"lock_wait_s": 60})
-    told = []
-
-    def forget():
-        try:
-            ask(patient, ENDLESS, limit_s=0.3)
-        except BadInput as error:
-            told.append(error)
-
-    forgotten = threading.Thread(target=forget)
-    forgotten.start()
-    with writing(patient) as connection:
-        connection.execute("INSERT INTO ops.machines VALUES ('log', 'node', 'big')")
-    forgotten.join()
-    assert len(told) == 1
-
-
 def test_without_a_limit_a_query_takes_its_time(warehouse):
     assert ask(warehouse, "SELECT count(*) AS n FROM range(3000000)", limit_s=0).rows.to_pylist() == [{"n": 3_000_000}]
 

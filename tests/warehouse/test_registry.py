@@ -4,11 +4,10 @@ import hashlib
 import json
 import math
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from tasks.errors import BadInput, BadSetting, NotFound, WhorlError
+from tasks.errors import BadInput, NotFound, WhorlError
 from tasks.warehouse import registry
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import rebuild
@@ -272,12 +271,3 @@ def test_the_index_can_be_made_again_from_the_folders(warehouse, add):
     warehouse.file.unlink()
     rebuild(warehouse)
     assert fetch(warehouse, "SELECT * FROM ops.models JOIN ops.champions USING (model_id)").equals(before)
-
-
-def test_a_models_folder_without_rights_is_one_clear_line(warehouse, monkeypatch):
-    def refuse(path, *_args, **_kwargs):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(BadSetting, match="no right to use it"):
-        registry.register(warehouse, card(), write_weights)

@@ -1,5 +1,5 @@
 """What runs in a control group, asked live of programs that nobody recorded:
-python -m tests.studies.live_groups SECONDS ROUNDS FOLDER…, as root where control groups can be made.
+python -m tests.studies.live_groups SECONDS ROUNDS [--choose] FOLDER…, as root where control groups can be made.
 
 The model is learned from the recordings in the folders, without the workloads that they hold to be never learned. Each
 program is started in a group of its own with commands, data and options that no recording had, and is asked about when
@@ -7,7 +7,8 @@ it has run for some seconds: on a quiet machine or a busy one, whichever this is
 named, foreign ones called unknown. Beside the model stand, asked about the same recording: the model without programs
 (counters); the nearest run by L1 on logarithms of means per core, unknown where it is farther than LIMIT of the learned
 runs are from those of other rounds (plain); and what `ps` tells (programs): the workload whose programs overlap most,
-unknown below LEAST_OVERLAP. Printed: a line a try, then one JSON object."""
+unknown below LEAST_OVERLAP. Printed: a line a try, then one JSON object. --choose: other programs, by which all that is
+chosen was chosen."""
 
 import json
 import shutil
@@ -33,6 +34,7 @@ from tasks.workloads.intake import read_telemetry
 from tasks.workloads.params import IdentifyParams, ReadParams
 from tasks.workloads.record.bench import record_live
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
+from tests.studies.live_programs import CHOSEN_BY, FOREIGN, REPORTED, prepare
 
 LIMIT = 0.95  # share of the learned runs
 LEAST_OVERLAP = 0.5  # of the shares of programs
@@ -40,29 +42,6 @@ LEAST_CORES = 1e-3
 WARM_UP_S = 4.0
 CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "pids")
 DATA_MB, N_SOURCES, N_FUNCTIONS = 200, 6, 300
-FOREIGN = "unknown"
-SERVER = "redis-server --port 7777 --save '' >/dev/null & sleep 1;"
-REDIS = SERVER + " while true; do redis-benchmark -p 7777 -q {} >/dev/null; done"
-FFMPEG = "ffmpeg -loglevel quiet -y -f lavfi -i testsrc=size=640x480 -t 20 -c:v libx264 {here}/o.mp4"
-PERL = "my %a; $a{{$_ % 9973}} .= $_ for 1..300000; print scalar %a"
-PROGRAMS = {  # what should be said, and the shell script; {data} is a file, {sources} a folder of C, {here} a free one
-    "zstd": ("compress", "while true; do zstd -6 -q -f {data} -o {here}/data.zst; done"),
-    "xz": ("compress", "while true; do xz -6 -T2 -k -c {data} > {here}/data.xz; done"),
-    "gzip": ("compress", "while true; do gzip -c {data} > {here}/data.gz; done"),
-    "gcc, large": ("compile", "while true; do for f in {sources}/*.c; do gcc -O2 -c $f -o {here}/o.o; done; done"),
-    "gcc, small": ("compile", "while true; do echo 'int f(int a){{return a;}}' | gcc -g -xc -c - -o {here}/o.o; done"),
-    "redis, crowd": ("redis", REDIS.format("-c 30 -n 200000 -t set,get -d 100")),
-    "redis, pipeline": ("redis", REDIS.format("-c 10 -n 400000 -P 8 -t lpush,incr,get -d 500")),
-    "redis, single": ("redis", REDIS.format("-c 1 -n 50000 -t set,get -d 64")),
-    "ffmpeg": (FOREIGN, f"while true; do {FFMPEG}; done"),
-    "find": (FOREIGN, "while true; do find /usr -type f -name '*.h' -exec wc -l {{}} + >/dev/null 2>&1; done"),
-    "sha256sum": (FOREIGN, "while true; do sha256sum {data} >/dev/null; done"),
-    "awk": (
-        FOREIGN,
-        "while true; do head -c 20000000 {data} | base64 | awk '{{n+=length($0)}}END{{print n}}' >/dev/null; done",
-    ),
-    "perl": (FOREIGN, f"while true; do perl -e '{PERL}' >/dev/null; done"),
-}
 
 
 def learnable(folders: Sequence[str]) -> list[Telemetry]:
@@ -163,13 +142,16 @@ def by_programs(run: Telemetry, learned: Mapping[str, Mapping[str, float]]) -> s
 
 def main(seconds: float, n_rounds: int, folders: Sequence[str]) -> dict[str, dict[str, float]]:
     """By way, what `shares` gives."""
-    runs = learnable(folders)
+    is_choosing = "--choose" in folders
+    runs = learnable([one for one in folders if one != "--choose"])
     model, plain = fit_model(runs, IdentifyParams(), ["own"]), plain_way(runs)
     told: dict[str, list[tuple[str, str]]] = {}  # by way, what should be said, and what is
     with inputs() as places:
+        if is_choosing:
+            prepare(places["here"], places["sources"])
         for n in range(n_rounds):
-            for at, (name, (expected, script)) in enumerate(PROGRAMS.items()):
-                if shutil.which(name.split(",")[0].replace("redis", "redis-server")) is None:
+            for at, (name, (expected, script)) in enumerate((CHOSEN_BY if is_choosing else REPORTED).items()):
+                if not is_choosing and shutil.which(name.split(",")[0].replace("redis", "redis-server")) is None:
                     continue
                 run = recorded(script.format(**places), f"{n}-{at}", seconds)
                 answers = [identify(one, model) for one in (run, replace(run, processes={}))]

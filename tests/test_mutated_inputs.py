@@ -68,12 +68,6 @@ def csv_of(table: Any) -> str:
     return str(table.to_pandas().to_csv(index=False))
 
 
-def head_of(path: Path, n_lines: int) -> str:
-    open_as: Any = gzip.open if path.suffix == ".gz" else open
-    with open_as(path, "rt") as file:
-        return "".join(line for line, _ in zip(file, range(n_lines), strict=False))
-
-
 @cache
 def samples() -> dict[str, Sample]:
     return {**job_logs(), **telemetry(), **benchmarks(), **manifests()}
@@ -113,9 +107,6 @@ def job_logs() -> dict[str, Sample]:
         "slots 4\nru_wallclock 900s\ncpu 3500.250s\nmaxvmem 1.500MB\ncategory -l h_rt=900,h_vmem=2G\n"
         for at in range(10, 50)
     )
-    if DATASETS.exists():
-        swf = head_of(DATASETS / "swf/KTH-SP2-1996-2.1-cln.swf.gz", 120)
-        sacct = head_of(DATASETS / "slurm/phillips_sacct.log", 60)
     rolled = fixtures / "spark/eventlog_v2_app-20261121053437-0000"
     parts = {f"{rolled.name}/{file.name}": file.read_bytes() for file in sorted(rolled.iterdir())}
     spark = {
@@ -155,8 +146,6 @@ def telemetry() -> dict[str, Sample]:
         f"{5 * at},2.5,{at}\n" for at in range(60)
     )
     wide = "timestamp,cpu-cycles,disk_free\n" + "".join(f"{1_700_000_000 + at},{at}0,{100 - at}\n" for at in range(60))
-    if DATASETS.exists():
-        wide = head_of(DATASETS / "cloudsuite/6234/web_search.csv.gz", 60)
     values = [[1_700_000_000 + at, str(3 * at)] for at in range(10)]
     labels = [{"__name__": name, "instance": "a:9100", "job": "node"} for name in ("requests_total", "load")]
     answers = {

@@ -23,57 +23,33 @@ from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import intake as workloads
 from tasks.workloads.params import ReadParams as WorkloadsRead
+from tests.test_mutated_inputs import samples
 
 SECRET = "zqsecretname"
 JOBS, WORKLOADS, NODES = "jobs", "workloads", "nodes"
-FIXTURES = Path(__file__).parents[1]
+
+
+def sample(name: str) -> tuple[str, str]:
+    """Name and text of a file that the tests of mutated inputs begin with."""
+    good = samples()[name]
+    return Path(good.target).name, good.files[good.target].decode()
+
+
 LOG = "run_id,name,user_name,started_at,runtime_s,status,queue\n" + "".join(
     f"r{n},etl,ada,2026-01-0{n}T00:00:00Z,{n},ok,day\n" for n in range(1, 10)
-)
-SWF = "; UnixStartTime: 749458803\n" + "".join(f"{n} {n} 1 5 2 -1 -1 2 -1 -1 1 3 1 1 1 1 -1 -1\n" for n in range(1, 9))
-SACCT = "JobID|JobName|User|Submit|Start|End|State|Partition\n" + "".join(
-    f"{n}|etl|ada|2026-01-01T00:00:00Z|2026-01-01T00:00:00Z|2026-01-01T00:0{n}:00Z|COMPLETED|day\n" for n in range(1, 9)
-)
-PBS = "".join(
-    f"01/01/2026 00:0{n}:00;E;{n}.head;user=ada group=lab jobname=etl queue=day ctime=1767225500 start=1767225600 "
-    f"end=176722560{n} Exit_status=0 Resource_List.walltime=01:00:00 Resource_List.mem=2gb exec_host=n1/0\n"
-    for n in range(1, 9)
-)
-GRID = "".join(
-    f"day:n1:lab:ada:etl:{n}:sge:0:1767225500:1767225600:176722560{n}:0:0:{n}:1:1:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:NONE:x:"
-    "NONE:1:0:1.5:0:0:-l h_rt=60:0:NONE:1024.0\n"
-    for n in range(1, 9)
 )
 TELEMETRY = "run_id,workload,machine,at_s,cpu,mem\n" + "".join(f"r1,kmeans,m1,{n},{n % 5},{n * 2}\n" for n in range(9))
 RESULTS = "execution_id,node,benchmark,metric,value,unit,started_at\n" + "".join(
     f"e{n},m1,cpu-x,speed,{n},1/s,2026-01-0{n}T00:00:00Z\n" for n in range(1, 10)
 )
-FILES: dict[str, tuple[str, str, str]] = {
+FILES = {  # word, and name and text of the file
     "table": (JOBS, "log.csv", LOG),
-    "swf": (JOBS, "log.swf", SWF),
-    "slurm": (JOBS, "sacct.txt", SACCT),
-    "pbs": (JOBS, "20260101", PBS),
-    "grid engine": (JOBS, "accounting", GRID),
-    "airflow": (JOBS, "task_instance.csv", ""),
-    "airflow json": (JOBS, "task_instances.json", ""),
-    "spark": (JOBS, "local-1", ""),
+    **{name: (JOBS, *sample(name)) for name in ("swf", "slurm", "pbs", "grid-engine", "airflow-csv", "airflow-json")},
+    "spark": (JOBS, *sample("spark-plain")),
     "telemetry": (WORKLOADS, "series.csv", TELEMETRY),
-    "perf": (WORKLOADS, "a.perf", "workloads/readers/fixtures/perf.csv"),
-    "perf json": (WORKLOADS, "a.perf.json", "workloads/readers/fixtures/perf.json"),
-    "sadf": (WORKLOADS, "sadf.csv", "workloads/readers/fixtures/sadf.csv"),
+    **{name: (WORKLOADS, *sample(name)) for name in ("perf.csv", "perf.json", "sadf.csv")},
     "results": (NODES, "results.csv", RESULTS),
 }
-
-
-def text_of(name: str) -> str:
-    text = FILES[name][2]
-    if text.startswith("workloads/"):
-        return (FIXTURES / text).read_text()
-    if text:
-        return text
-    folder = FIXTURES / "jobs" / "readers" / "fixtures"
-    endings = {"airflow": "airflow/*.csv", "airflow json": "airflow/*.json", "spark": "spark/local-*"}
-    return next(path for path in sorted(folder.glob(endings[name])) if path.suffix != ".gz").read_text()
 
 
 def land(warehouse: Warehouse, word: str, path: Path, *, is_hidden: bool = True, share: float = 0.2) -> str:
@@ -105,8 +81,8 @@ def test_no_message_log_or_quarantine_quotes_what_stands_in_a_file(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    warehouse, rng, (word, file, _) = Warehouse(home=tmp_path / "home"), random.Random(name), FILES[name]
-    path, text, n_told = tmp_path / file, text_of(name), 0
+    warehouse, rng, (word, file, text) = Warehouse(home=tmp_path / "home"), random.Random(name), FILES[name]
+    path, n_told = tmp_path / file, 0
     for _ in range(8):
         path.write_text(planted(text, rng))
         try:

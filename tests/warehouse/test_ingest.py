@@ -18,7 +18,6 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import hash_tables, rebuild, snapshot
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.landing import Origin
-from tasks.warehouse.migrations import FOLDER, migrate
 from tasks.workloads.prepared import COUNTERS_SCHEMA
 from tasks.workloads.prepared import RUNS_SCHEMA as TELEMETRY_SCHEMA
 
@@ -405,18 +404,3 @@ def test_rebuild_and_snapshot_keep_lists(tmp_path, warehouse, put_in):
     assert hashes_of(warehouse) == before
     with duckdb.connect(str(snapshot(warehouse, tmp_path / "copy.duckdb")), read_only=True) as copy:
         assert copy.execute("SELECT len(skyline), skus[1].sku FROM jobs.runs").fetchall() == [(2, "gen5")]
-
-
-def test_a_warehouse_from_before_the_conditions_is_brought_up_to_date_with_its_rows(tmp_path):
-    old = tmp_path / "migrations"
-    old.mkdir()
-    for path in sorted(FOLDER.glob("000[123]_*.sql")):
-        (old / path.name).write_text(path.read_text())
-    with duckdb.connect(":memory:") as connection:
-        migrate(connection, old)
-        connection.execute(
-            "INSERT INTO jobs.runs BY NAME SELECT 'log' AS source, '1' AS run_id, 'g' AS group_key, "
-            "'completed' AS status, false AS is_simulated, 'b' AS batch_id"
-        )
-        assert migrate(connection)[0] == "0004_job_conditions.sql"
-        assert connection.execute("SELECT run_id, vertices, load_mean FROM jobs.runs").fetchall() == [("1", None, None)]

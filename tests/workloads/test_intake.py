@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.errors import BadInput
 from tasks.params import ReadLimits
 from tasks.record.parts import write_table
 from tasks.warehouse.connection import fetch
-from tasks.warehouse.copies import hash_tables, rebuild
 from tasks.workloads import steps
 from tasks.workloads.intake import fetch_runs, find_files, read_telemetry
 from tasks.workloads.params import ReadParams, RegularParams
@@ -45,10 +43,6 @@ def counts(warehouse):
         .to_numpy()
         .tolist()
     )
-
-
-def values_of(warehouse, source="log"):
-    return {run.run_id: run.values.tolist() for run in fetch_runs(warehouse, source)}
 
 
 def same(one, other):
@@ -107,28 +101,6 @@ def test_groups_of_a_machine_stay_apart_under_pseudonyms(warehouse, tmp_path):
     assert not any("service" in subject for subject in hidden if subject)
 
 
-def test_a_later_file_replaces_a_run_with_all_its_counters(warehouse, tmp_path):
-    first = table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2", "s,0,5,5", "s,1,6,5")
-    put(warehouse, first)
-    before = hash_tables(warehouse)
-    put(warehouse, first)  # the same again changes nothing
-    assert hash_tables(warehouse) == before
-    put(warehouse, table(tmp_path, "2.csv", "r,0,3,", "r,1,3,"))
-    put(warehouse, table(tmp_path, "3.csv", "r,0,3,4", "r,1,3,4"), source="other")  # sources never mix
-    assert values_of(warehouse) == {"r": [[3], [3]], "s": [[5, 5], [6, 5]]}
-    assert values_of(warehouse, "other") == {"r": [[3, 4]] * 2}
-    found = fetch(warehouse, "SELECT counter, is_constant FROM workloads.counters WHERE source = 'log' ORDER BY ALL")
-    assert found.to_numpy().tolist() == [["a", False], ["a", True], ["b", True]]
-
-
-def test_a_rebuilt_warehouse_holds_the_same_runs(warehouse, tmp_path):
-    put(warehouse, FIXTURES / "sadf.csv")
-    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,x"))
-    before = {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
-    assert rebuild(warehouse)["workloads"] == 2
-    assert {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"} == before
-
-
 def test_single_runs_can_be_asked_for_in_the_order_of_their_ids(warehouse, tmp_path):
     put(warehouse, table(tmp_path, "1.csv", *(f"r{run},{at},{run},1" for run in (3, 1, 2) for at in (0, 1))))
     assert [run.run_id for run in fetch_runs(warehouse, "log")] == ["r1", "r2", "r3"]
@@ -154,11 +126,6 @@ def test_two_files_with_the_same_run_id_stay_two_runs_in_memory(tmp_path):
     files = [table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2"), table(tmp_path, "2.csv", "r,0,3,4", "r,1,3,4")]
     runs = read_telemetry([str(path) for path in files], READ).runs
     assert [run.run_id for run in runs] == ["r", f"{files[1]}/r"]
-
-
-def test_an_unknown_reader_is_refused(warehouse):
-    with pytest.raises(BadInput, match="no reader 'perv'; expected one of prometheus, perf"):
-        put(warehouse, FIXTURES / "perf.csv", reader="perv")
 
 
 def test_a_folder_of_a_recording_stands_for_its_undisturbed_runs(tmp_path):

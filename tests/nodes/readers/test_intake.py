@@ -94,19 +94,6 @@ def test_counts_add_up_with_what_was_refused(warehouse, table):
     ]
 
 
-def test_a_later_file_updates_an_execution_and_the_same_one_and_that_of_another_source_change_nothing(warehouse, table):
-    first = table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,2", "b,n2,t,x,2026-01-31,m,3")
-    put(warehouse, first)
-    before = hash_tables(warehouse)
-    put(warehouse, first)
-    assert hash_tables(warehouse) == before
-    put(warehouse, table("2.csv", "a,n1,u,x,2026-01-31,m,5"))
-    put(warehouse, table("3.csv", "a,n1,v,x,2026-01-31,m,7"), source="other")
-    assert held(warehouse) == [("a", "n1", "m", 5.0), ("b", "n2", "m", 3.0)]
-    assert held(warehouse, "other") == [("a", "n1", "m", 7.0)]
-    assert machines(warehouse) == [("log", "n1", "u"), ("log", "n2", "t"), ("other", "n1", "v")]
-
-
 def test_a_newer_version_of_a_reader_replaces_what_the_older_one_gave(warehouse, table, monkeypatch):
     path = table("1.csv", "a,n1,t,x,2026-01-31,m,1", "b,n2,t,x,2026-01-31,m,2")
     put(warehouse, path)

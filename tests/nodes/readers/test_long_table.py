@@ -174,16 +174,6 @@ def test_a_file_that_is_wrong_as_a_whole_is_refused_with_one_line(found_in, cont
         found_in(content, reader="long")
 
 
-def test_half_a_parquet_file_is_refused(found_in, tmp_path):
-    found_in(
-        pa.table({"node": ["n"], "benchmark": ["x"], "metric": ["m"], "value": [1.0], "execution_id": ["a"]}),
-        "a.parquet",
-    )
-    whole = (tmp_path / "a.parquet").read_bytes()
-    with pytest.raises(BadInput, match=r"the Parquet file is damaged .*; expected a whole file; copy it again"):
-        found_in(whole[: len(whole) // 2], "half.parquet", reader="long")
-
-
 def test_a_file_that_unpacks_to_more_than_it_may_is_refused(found_in):
     with pytest.raises(BadInput, match="more than 2,048 bytes unpacked; expected a smaller file"):
         found_in(rows(*((f"m{at}", at, "") for at in range(200))), limits={"max_bytes": 2048})

@@ -36,13 +36,6 @@ def test_what_is_no_telemetry_is_refused_with_what_would_be(tmp_path):
         detect(str(tmp_path / "note.txt"), LIMITS)
 
 
-@pytest.mark.parametrize("path", ["nowhere", "empty"])
-def test_a_path_without_telemetry_is_refused(tmp_path, path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput):
-        find_files([str(tmp_path / path)])
-
-
 def test_a_folder_stands_for_what_sar_perf_and_prometheus_wrote_whatever_its_name(tmp_path):
     texts = {
         "sar26": "Linux 6.1 (vm) \t11/26/26 \t_x86_64_\t(2 CPU)\n\n04:42:09  CPU  %user\n04:42:10  all  5.00\n",

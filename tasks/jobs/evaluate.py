@@ -153,18 +153,16 @@ def label_figures(prepared: PreparedLog, kind: Kind, evaluation: LabelEvaluation
         if kind == "ratio" and name in clustering:
             _set(figures, f"shapes.{name}", value, reason)
     why = reason or "no test run of a job with enough runs in the test period"
-    report, so_far = (evaluation.report, evaluation.so_far) if evaluation else (None, None)
+    report = evaluation.report if evaluation else None
     for measure in ("accuracy", "accuracy_group", "log_loss"):
         _set(figures, f"label.{measure}.{kind}", getattr(report, measure, None), why)
     figures[f"label.n.{kind}"] = report.n if report else 0
-    for measure in ("accuracy", "log_loss"):
-        _set(figures, f"label.{measure}_so_far.{kind}", getattr(so_far, measure, None), why)
     for name in REFERENCES:
         score = evaluation.references[name] if evaluation else Reference(None, None, 0, 0, why)
         _set(figures, f"label.{name}.{kind}", score.by_run, score.reason)
         _set(figures, f"label.{name}_group.{kind}", score.by_group, score.reason)
     for row in evaluation.occurrences.to_dict("records") if evaluation else []:
-        for name in ("model", "so_far", *REFERENCES):
+        for name in ("model", *REFERENCES):
             _set(figures, f"label.{name}_by_history.{kind}.{row['slice']}", row[name], "no such job has enough runs")
     return figures
 

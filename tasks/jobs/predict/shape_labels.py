@@ -13,20 +13,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_of
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
-from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier, fit_powers, multiplied
+from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier
 from tasks.jobs.predict.features import is_of_peers
-from tasks.jobs.predict.peers import earlier_runs, require_columns
+from tasks.jobs.predict.peers import require_columns
 from tasks.jobs.predict.preparation import PreparedLog
-from tasks.jobs.shapes import (
-    EMPTY_BIN_PRIOR,
-    NO_LABEL,
-    Labels,
-    ShapeSet,
-    hard_labels,
-    log_posterior,
-    log_shapes,
-    posterior_of,
-)
+from tasks.jobs.shapes import EMPTY_BIN_PRIOR, NO_LABEL, Labels, ShapeSet, hard_labels, log_posterior, log_shapes
 
 POSTERIOR = "posterior_"
 
@@ -74,26 +65,6 @@ def posterior_instances(keys: pd.Series, by_group: pd.DataFrame) -> Floats:
     posteriors = posteriors_in(by_group)
     rows = by_group.index.get_indexer(pd.Index(keys))
     return np.where(rows[:, None] >= 0, posteriors[rows] if len(posteriors) else np.nan, np.nan)
-
-
-def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
-    """Probabilities of the shapes of each run's job, (n, k), given the runs of its period that had ended strictly
-    before its submission; all alike where there are none.
-
-    The label of a run is of all runs of its job in its period, and some of them have ended when the run is submitted.
-    They are no forecast, so each figure says whether it knows them. runs: group_key, submitted_at, ended_at, runtime_s,
-    median_s (seconds) and part. Counted as label_groups counts them, so that after the last run of a period hardly
-    anything of its label is open. Source: equations 7 and 8."""
-    earlier = earlier_runs(runs, runs)
-    bins = shapes.bins.index(normalise(earlier.values("runtime_s"), earlier.values("median_s"), shapes.bins.kind))
-    log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior)
-    log_likelihoods = np.where((bins >= 0)[:, None], log_theta.T[bins], 0.0)
-    part = pd.Categorical(runs["part"]).codes
-    sums = np.zeros((len(runs), log_likelihoods.shape[1]))
-    for period in np.unique(part):
-        in_part = part == period
-        sums[in_part] = earlier.sums(log_likelihoods * in_part[earlier.order][:, None])[in_part]
-    return np.exp(posterior_of(sums))
 
 
 MAX_COUNTS_AT_ONCE = 4_000_000  # drawn histograms of a job, in numbers: 32 MB
@@ -202,12 +173,10 @@ class ClassifierReport:
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Of one normalisation, on the test runs. report: of the classifier; so_far: with the runs of the period as far as
-    they are known; occurrences: accuracy beside its references by earlier runs; importances: feature, importance;
-    probabilities: (n, k) of all runs, by the classifier."""
+    """Of one normalisation, on the test runs. report: of the classifier; occurrences: accuracy beside its references by
+    earlier runs; importances: feature, importance; probabilities: (n, k) of all runs, by the classifier."""
 
     report: ClassifierReport
-    so_far: ClassifierReport
     references: dict[str, Reference]
     occurrences: pd.DataFrame
     importances: pd.DataFrame
@@ -235,26 +204,18 @@ def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -
     frame, jobs = features.iloc[used], keys.iloc[used]
     data = LabelledRows(frame, jobs.to_numpy(), posterior_instances(jobs, by_group["D2"]))
     varying = [str(name) for name in frame if len(np.unique(frame[name])) > 1]
-    fitted, unseen = fit_classifier(data, varying, kind, n_rounds=params.predict.n_rounds, seed=params.seed)
-    probabilities = probabilities_so_far = fitted.predict_proba(features)
-    known = known_so_far(runs, shapes)
-    if unseen is not None:
-        powers = fit_powers([unseen, known[used]], data.likely, data.weights)
-        probabilities_so_far = multiplied([probabilities, known], powers)
+    fitted, _ = fit_classifier(data, varying, kind, n_rounds=params.predict.n_rounds, seed=params.seed)
+    probabilities = fitted.predict_proba(features)
     actual = label_instances(keys[test], by_group["D3"])
-    report, so_far = (
-        report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, probabilities_so_far)
-    )
+    report = report_classifier(probabilities[test], actual, keys[test].to_numpy())
     all_counts = count_runs(runs, shapes, pd.Index(by_group["D3"].index))[1]
     tables = {
         "model": report.by_group,
-        "so_far": so_far.by_group,
         "ceiling": ceiling(by_group["D3"], all_counts, shapes, seed=params.seed),
         "history_baseline": history_baseline(by_group["D3"], by_group["before"]),
     }
     return LabelEvaluation(
         report=report,
-        so_far=so_far,
         references={name: summarise(table) for name, table in tables.items()},
         occurrences=by_occurrences(tables, by_group["before"]["n_runs"]),
         importances=fitted.importances() if isinstance(fitted, LightGbm) else pd.DataFrame(),

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.normalisation import Bins, histogram
+from tasks.jobs.normalisation import Bins
 from tasks.jobs.params import BinParams, CharacteriseParams, EvaluateParams, PredictParams, ShapeParams, SplitParams
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.shape_labels import (
@@ -16,7 +16,6 @@ from tasks.jobs.predict.shape_labels import (
     count_runs,
     evaluate_labels,
     history_baseline,
-    known_so_far,
     label_groups,
     label_instances,
     posterior_instances,
@@ -24,7 +23,7 @@ from tasks.jobs.predict.shape_labels import (
     report_classifier,
     summarise,
 )
-from tasks.jobs.shapes import ShapeSet, log_posterior
+from tasks.jobs.shapes import ShapeSet
 
 BINS = Bins(kind="ratio", low=0, high=2, n_bins=4)  # none, below the median, above it, twice as long or more
 FAST, SLOW = [0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]
@@ -87,55 +86,6 @@ def test_counts_are_given_for_the_jobs_asked_for_in_their_order():
 def test_runs_without_a_median_column_are_refused_in_one_line():
     with pytest.raises(BadInput, match=r"runs: no column median_s; expected a frame with group_key"):
         label_groups(runs_of(a=[1.0]).drop(columns="median_s"), SHAPES, LABELS, empty_bin_prior=POSTERIOR)
-
-
-WIDE = Bins(kind="ratio", low=0, high=3, n_bins=5)
-FIVE = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
-OF_FIVE = ShapeSet(WIDE, FIVE, np.array([0.75, 0.25]), np.array([3, 1]), 0.0)
-SURE = 0.01
-
-
-@pytest.fixture
-def log(log_of):
-    """Nine runs of one job, three in each part, against a median of 10 s."""
-    runs = log_of([5.0, 12, 31, 45, 9, 35, 50, 8, 33])
-    return runs.assign(median_s=10.0, part=np.repeat(["D1", "D2", "D3"], 3))
-
-
-def posterior_by_hand(runtimes_s):
-    counts = histogram(np.array(runtimes_s) / 10, np.zeros(len(runtimes_s), int), 1, WIDE)
-    return np.exp(log_posterior(counts, FIVE, empty_bin_prior=0.01))[0]
-
-
-def test_it_is_the_posterior_of_the_earlier_runs_of_the_same_period(log):
-    found = known_so_far(log, OF_FIVE, empty_bin_prior=SURE)
-    for first in (0, 3, 6):
-        for n in range(3):
-            runtimes = log["runtime_s"].iloc[first : first + n]
-            assert found[first + n] == pytest.approx(posterior_by_hand(runtimes))
-
-
-def test_a_run_that_goes_on_at_the_submission_is_not_known(log):
-    late = log.assign(ended_at=log["ended_at"].where(log.index != 3, log["submitted_at"].iloc[5]))
-    found = known_so_far(late, OF_FIVE, empty_bin_prior=SURE)
-    assert found[4] == pytest.approx(posterior_by_hand([]))
-    assert found[5] == pytest.approx(posterior_by_hand(log["runtime_s"].iloc[4:5]))
-
-
-def test_a_run_changes_nothing_for_those_before_it_and_in_other_periods(log):
-    other = log.assign(runtime_s=log["runtime_s"].where(log.index != 4, 39.0))
-    one, changed = known_so_far(log, OF_FIVE, empty_bin_prior=SURE), known_so_far(other, OF_FIVE, empty_bin_prior=SURE)
-    is_same = (one == changed).all(axis=1)
-    assert is_same.tolist() == [True] * 5 + [False] + [True] * 3
-
-
-def test_jobs_do_not_mix_and_a_run_without_a_median_says_nothing(log):
-    runs = log.assign(
-        group_key=np.where(log.index == 7, "other", "job"), median_s=np.where(log.index == 3, np.nan, 10.0)
-    )
-    found, runtimes = known_so_far(runs, OF_FIVE, empty_bin_prior=SURE), log["runtime_s"]
-    for row, known in {4: [], 5: runtimes.iloc[4:5], 7: [], 8: runtimes.iloc[6:7]}.items():
-        assert found[row] == pytest.approx(posterior_by_hand(known))
 
 
 def table_of(counts: dict[str, tuple[int, int]]) -> pd.DataFrame:
@@ -273,7 +223,7 @@ def test_shapes_that_the_features_tell_are_found_in_the_test(planted_log, kind):
     assert found.report.confusion.sum(axis=1).tolist() == [120, 120]
     assert found.probabilities.shape == (1200, 2)
     assert found.probabilities.sum(axis=1) == pytest.approx(np.ones(1200))
-    assert list(found.references) == ["model", "so_far", "ceiling", "history_baseline"]
+    assert list(found.references) == ["model", "ceiling", "history_baseline"]
     assert found.references["model"].by_run == pytest.approx(found.report.accuracy)
     assert found.references["ceiling"].by_run >= 0.95
     assert found.references["history_baseline"].by_run == 1
@@ -290,20 +240,6 @@ def test_a_job_that_changes_its_shape_is_scored_by_what_it_became(planted_log):
     assert found.references["history_baseline"].by_run == pytest.approx(11 / 12)
     assert found.report.by_group["hit"].drop("j00").min() > 0.9
     assert found.report.by_group.loc["j00", "hit"] < 1
-
-
-def test_a_period_that_is_under_way_tells_more_than_the_classifier(planted_log):
-    runs = planted_log()
-    is_swapped = (runs["group_key"] < "j06") & (runs.index >= 960)  # in the test, half of the jobs change sides
-    is_wide = runs["requested_cpus"].eq(1) & is_swapped
-    noise = np.random.default_rng(0).normal(0, 1, len(runs)) * np.where(is_wide, 0.5, 0.05)
-    runs["runtime_s"] = runs["runtime_s"].where(~is_swapped, 10 * np.exp(noise))
-    runs["ended_at"] = runs["started_at"] + pd.to_timedelta(runs["runtime_s"], unit="s")
-    _, found = evaluated(runs, params_of())
-    assert found.report.n == found.so_far.n == 240
-    assert found.so_far.accuracy > found.report.accuracy + 0.05
-    assert found.so_far.log_loss < found.report.log_loss
-    assert found.occurrences["so_far"].iloc[0] == pytest.approx(found.so_far.accuracy)
 
 
 def test_labels_of_the_training_know_nothing_of_the_test(planted_log):

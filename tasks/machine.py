@@ -367,6 +367,7 @@ def campaign_group(
     try:
         yield made
     finally:
+        made.end_processes()  # what was stopped may still be about to end: a group that holds it would stay
         made.remove()
 
 

@@ -41,6 +41,16 @@ def test_a_group_of_its_own_is_gone_afterwards_with_all_inside_it():
     assert not any(folder.exists() for folder in folders)
 
 
+def test_a_group_whose_last_process_has_not_ended_yet_is_gone_afterwards_too():
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        with campaign_group() as made:
+            if made is None:
+                pytest.skip("control groups cannot be made here")
+            made.child("slot").add(process.pid)
+        assert not any(folder.exists() for folder in made.folders.values())
+        assert process.wait() == -signal.SIGKILL
+
+
 def test_a_command_moves_itself_in_and_its_cpu_time_is_counted_there(group):
     slot = group.child("slot")
     before_s = group.usage_s()

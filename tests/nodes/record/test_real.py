@@ -59,7 +59,10 @@ def test_every_benchmark_runs_on_a_slow_node_and_its_log_is_read_in_full(record,
     assert set(rows) == {one.benchmark for one in SHORT}
     for name, row in rows.items():
         assert row["status"] == "completed", row["log"]
-        assert len(row["metrics"]) + len(row["missing_metrics"]) == len(PARSERS[name].metrics)
+        asked = [
+            metric for metric in PARSERS[name].metrics if not metric.startswith("udp_") or name != "network-iperf3"
+        ]
+        assert len(row["metrics"]) + len(row["missing_metrics"]) == len(asked)
         assert len(row["metrics"]) >= 10
         assert row["tool_version"]
         assert row["duration_s"] < 12

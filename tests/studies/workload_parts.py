@@ -24,13 +24,13 @@ from threadpoolctl import threadpool_limits
 from tasks.workloads.evaluate.items import EARLIER_SHARE, Item, cut, splits_of
 from tasks.workloads.evaluate.known import closed_set, log_distances
 from tasks.workloads.evaluate.scores import auroc
-from tasks.workloads.identify.counters import IDLE, condition_of
+from tasks.workloads.identify.counters import IDLE, common_counters, condition_of
 from tasks.workloads.identify.identification import Identification, identify_all
 from tasks.workloads.identify.logistic import Logistic
-from tasks.workloads.identify.model import N_PRESENCE, Model, fit_model
+from tasks.workloads.identify.model import N_PRESENCE, VIEWS, Model, ViewName, fit_model
 from tasks.workloads.intake import read_telemetry
 from tasks.workloads.params import EvaluateParams, IdentifyParams, ReadParams, WindowParams
-from tasks.workloads.telemetry import Telemetry
+from tasks.workloads.telemetry import Counter, Telemetry
 
 N_PAIRS, SEED = 4, 1
 HALF_LEARNED = ("x5650",)  # machines that are chosen on as a whole
@@ -60,6 +60,11 @@ PARTS = {
 }
 
 
+def of_both_scopes(runs: list[Telemetry], view: ViewName, least_share: float) -> tuple[Counter, ...]:
+    """The counters of the group, and those of the machine as well."""
+    return tuple(counter for scope in VIEWS for counter in common_counters(runs, scope, least_share))
+
+
 LATER = (0.4, 0.6)  # until when is learned, from when is asked: what lies between is another time
 LATER_PARTS = (AS_IT_IS, PRESENCE, "without the plain distance", "without the whitened distance")
 GROUP_PARTS = {
@@ -69,6 +74,7 @@ GROUP_PARTS = {
     "rates not over the cores that it used": patched("model.OWN_BUSY", ()),
     "whole runs, without their later halves": patched("model.LEAST_HALF", np.inf),
     "inputs not held out": patched("model._inputs_held_out", lambda *_: []),
+    "the machine's counters as well": patched("model.common_counters", of_both_scopes),
     "the limit at even odds": patched("model.GROUP_LIMIT", 0.5),
 }
 LEARNED_ROUNDS, SHARED_ROUNDS = ("round1", "round2", "round3"), ("shared1", "shared2")

@@ -139,14 +139,12 @@ class LightGbm:
 Classifier = LightGbm | Frequencies
 
 
-def fit_classifier(
-    data: LabelledRows, columns: Sequence[str], kind: Kind, *, n_rounds: int, seed: int
-) -> tuple[Classifier, Floats | None]:
-    """A classifier of the shapes of one kind, and what it tells of the rows without having seen their jobs, (n, k).
+def fit_classifier(data: LabelledRows, columns: Sequence[str], kind: Kind, *, n_rounds: int, seed: int) -> Classifier:
+    """A classifier of the shapes of one kind.
 
     columns: the features that the trees get; the others may hold evidence. With one shape only, or no feature that
-    varies, the answer is Frequencies; with fewer jobs than folds, or without evidence, the trees stand alone, and
-    nothing is told of rows unseen. The same rows and seed give the same model."""
+    varies, the answer is Frequencies; with fewer jobs than folds, or without evidence, the trees stand alone. The same
+    rows and seed give the same model."""
 
     def fitted(rows: NDArray[np.bool_] | slice) -> Classifier:
         return _fit(data.features.loc[rows, list(columns)], data.likely[rows], data.weights[rows], n_rounds, seed)
@@ -158,15 +156,13 @@ def fit_classifier(
     codes, keys = pd.factorize(data.jobs)  # the rows of a job are in one fold
     fold = (np.random.default_rng(seed).permutation(len(keys)) % N_FOLDS)[codes]
     if isinstance(trees, Frequencies) or not evidence or len(np.unique(fold)) < N_FOLDS:
-        return trees, None
+        return trees
     unseen = np.empty((len(fold), k))
     for held_out in range(N_FOLDS):
         unseen[fold == held_out] = fitted(fold != held_out).predict_proba(data.features[fold == held_out])
-    factors = [unseen, *evidence_of(data.features, evidence)]
-    powers = fit_powers(factors, data.likely, data.weights)
+    powers = fit_powers([unseen, *evidence_of(data.features, evidence)], data.likely, data.weights)
     logger.info("%s: powers of trees, all earlier runs and the last ones: %s", kind, np.round(powers, 3))
-    leaning = LightGbm(trees.booster, trees.columns, trees.present, trees.fills, evidence, tuple(map(float, powers)))
-    return leaning, multiplied(factors, powers)
+    return LightGbm(trees.booster, trees.columns, trees.present, trees.fills, evidence, tuple(map(float, powers)))
 
 
 def soften(frame: pd.DataFrame, likely: ArrayLike, weights: Floats) -> tuple[pd.DataFrame, Labels, Floats]:

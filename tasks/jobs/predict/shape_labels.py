@@ -204,7 +204,7 @@ def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -
     frame, jobs = features.iloc[used], keys.iloc[used]
     data = LabelledRows(frame, jobs.to_numpy(), posterior_instances(jobs, by_group["D2"]))
     varying = [str(name) for name in frame if len(np.unique(frame[name])) > 1]
-    fitted, _ = fit_classifier(data, varying, kind, n_rounds=params.predict.n_rounds, seed=params.seed)
+    fitted = fit_classifier(data, varying, kind, n_rounds=params.predict.n_rounds, seed=params.seed)
     probabilities = fitted.predict_proba(features)
     actual = label_instances(keys[test], by_group["D3"])
     report = report_classifier(probabilities[test], actual, keys[test].to_numpy())

@@ -14,19 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
-from tasks.intake.files import MISSING, key_of, number_of
+from tasks.intake.files import MISSING, key_of, number_of, without_accents
 from tasks.quantities import FACTORS, Dimension, unit_in_name
 
 Order = Literal["", "day", "month"]  # what comes first in dates such as 03.04.2024
 LOCAL_DATE = re.compile(
     r"^\s*(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})"
-    r"(?:[ T,]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d+)?))?"
+    r"(?:[ T,]+(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
     r"\s*(?P<half>[AaPp])?\.?[Mm]?\.?)?\s*$"
 )
 COMMA_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
 PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 PER_SECOND = re.compile(r"\s*(?:/s|ps)$")
-CLOCK = re.compile(r"(?:([0-9]+)(?:-|\s*d(?:ays?)?,?\s+))?(?:([0-9]+):)?([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
+CLOCK = re.compile(r"(?:([0-9]+)(?:-|\s*d(?:ays?)?,?\s+|\s+))?(?:([0-9]+):)?([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
 ISO_DURATION = re.compile(r"P(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]+)M)?(?:([0-9.]+)S)?)?", re.IGNORECASE)
 DAY_S, HOUR_S, MINUTE_S = 86_400, 3_600, 60
 IN_DURATIONS = FACTORS["s"] | {"m": 60.0}  # 1m 2s: nobody writes metres or months there
@@ -39,15 +40,16 @@ CENTURY = 2000
 class Meaning:
     """Which columns of a table one of ours is made of, and how their values are written.
 
-    parts: each a row of alternatives, of which the first with a value counts; several are joined by slashes.
-    unit: of its numbers, empty for our own. has_commas: 1.234,5 is 1234.5. order: of local dates. is_exact: the table
-    calls it as we do, or the user said so."""
+    parts: each a row of alternatives, of which the first with a value counts; several are joined by slashes, a date and
+    a clock by a blank (joint). unit: of its numbers, empty for our own. has_commas: 1.234,5 is 1234.5. order: of local
+    dates. is_exact: the table calls it as we do, or the user said so."""
 
     parts: tuple[tuple[str, ...], ...]
     unit: str = ""
     has_commas: bool = False
     order: Order = ""
     is_exact: bool = False
+    joint: str = "/"
 
     @property
     def theirs(self) -> list[str]:
@@ -56,7 +58,7 @@ class Meaning:
 
     def in_words(self, ours: str, dimension: Dimension | None) -> str:
         """What was understood: read `dur_s` as runtime_s in seconds."""
-        names = "/".join(", else ".join(f"`{name}`" for name in part) for part in self.parts)
+        names = self.joint.join(", else ".join(f"`{name}`" for name in part) for part in self.parts)
         unit = self.unit.lower() if dimension == "s" else self.unit
         unit = {"s": "seconds", "B": "bytes", "binary": "bytes"}.get(unit, unit)
         unit = unit or {"s": "seconds", "bytes": "bytes"}.get(dimension or "", "")
@@ -101,6 +103,21 @@ def named(
             yield name, unit
 
 
+def named_in_words(
+    names: Sequence[str], words: Sequence[str], beside: Collection[str], taken: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Columns whose names have one of these words, the first first, and beside it only words that say nothing more.
+
+    Such as `Last start`, `TS_START_MS` or `Heure de début`, with the unit of time that the name ends in, if any."""
+    split = {
+        name: [word.lower() for word in WORD.findall(without_accents(name))] for name in names if name not in taken
+    }
+    for word in words:
+        for name, parts in split.items():
+            if word in parts and all(part == word or part in beside for part in parts):
+                yield name, parts[-1] if parts[-1] in FACTORS["s"] else ""
+
+
 def trimmed(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Texts without blanks around them, words for missing values (-, NA, null, …) and expressions as missing."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -122,7 +139,7 @@ def merged(table: pa.Table, meaning: Meaning) -> pa.ChunkedArray:
     for part in meaning.parts:
         columns = [trimmed(table[name].cast(pa.string())) for name in part]
         parts.append(pc.coalesce(*columns) if len(columns) > 1 else columns[0])
-    column = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "/", null_handling="skip")
+    column = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, meaning.joint, null_handling="skip")
     return pa.chunked_array([column])
 
 
@@ -174,12 +191,13 @@ def _iso(text: str, order: Order) -> str:
     hour = int(date["hour"] or 0)
     if date["half"]:
         hour = hour % 12 + (12 if date["half"] in "Pp" else 0)
-    return f"{year:04}-{int(month):02}-{int(day):02}T{hour:02}:{date['minute'] or '00'}:{date['second'] or '00'}"
+    second = (date["second"] or "00").replace(",", ".")
+    return f"{year:04}-{int(month):02}-{int(day):02}T{hour:02}:{date['minute'] or '00'}:{second}"
 
 
 def duration_s(text: str) -> float | None:
     """Seconds of a duration in words (1h 2m 3s, 250 ms, 1.5 hours), by the clock (2-03:04:05, 04:05) or in ISO 8601."""
-    text = text.strip().replace("(s)", "s")  # of LSF: 90 second(s)
+    text = text.strip().removeprefix("+").replace("(s)", "s")  # +000 00:01:30 of Oracle, 90 second(s) of LSF
     if match := CLOCK.fullmatch(text) or (ISO_DURATION.fullmatch(text) if len(text) > 1 else None):
         days, hours, minutes, seconds = map(float, match.groups(default="0"))
         return days * DAY_S + hours * HOUR_S + minutes * MINUTE_S + seconds

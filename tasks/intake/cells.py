@@ -37,7 +37,13 @@ NAMED = (
 )
 NAMED_ZONE = r"(?:GMT|UTC|Z|\s[+-][0-9]{2}:?[0-9]{2})(?:\s[0-9]{4})?$"
 YEAR = r"[0-9]{4}"
-LSF_MARK = r"(?<=:[0-9]{2} [0-9]{4}) [ELX]$"  # estimated, at the limit, over it
+HALF = r"[0-9]\s*[AaPp]\.?[Mm]\.?$"  # of a day
+WRITTEN = {  # and how it is read
+    r"(?<=:[0-9]{2} [0-9]{4}) [ELX]$": "",  # of LSF: estimated, at the limit, over it
+    r"(:[0-9]{2}),([0-9]{1,9})(?![0-9])": r"\1.\2",  # 12:00:00,123 of Python's logging
+    r"^/Date\((-?[0-9]+)(?:[+-][0-9]{4})?\)/$": r"\1",  # milliseconds since 1970 of .NET
+    r"^([0-9]{2}-[A-Z]{3}-)([0-9]{2} [0-9]{2})\.([0-9]{2})\.([0-9]{2})": r"\g<1>20\2:\3:\4",  # of Oracle
+}
 MICROSECOND = pa.timestamp("us")
 FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
 NOT_A_TIME = np.datetime64("NaT", "us")
@@ -117,15 +123,17 @@ def _of_numbers(numbers: NDArray[np.float64], zone: str) -> tuple[Times, Flags]:
 
 def _times_of_texts(text: pd.Series, zone: str) -> tuple[Times, Flags]:
     """Texts of several kinds in one column: numbers, ISO and names of months, with a zone and without."""
-    text = text.str.replace(LSF_MARK, "", regex=True)
+    for written, plainly in WRITTEN.items():
+        text = text.str.replace(written, plainly, regex=True)
     is_number, is_dated, is_zoned = (text.str.contains(kind, na=False) for kind in (NUMBER, DATED, ZONED))
-    written: Any = pd.to_numeric(text.where(is_number), errors="coerce")
-    numbers, _ = _of_numbers(written.to_numpy(dtype="float64", na_value=np.nan), zone)
+    unix: Any = pd.to_numeric(text.where(is_number), errors="coerce")
+    numbers, _ = _of_numbers(unix.to_numpy(dtype="float64", na_value=np.nan), zone)
     spelled = text.str.replace(r"\s*UTC$", "Z", regex=True)
     aware = pd.to_datetime(spelled.where(is_dated & is_zoned), format="ISO8601", utc=True, errors="coerce")
     naive = pd.to_datetime(spelled.where(is_dated & ~is_zoned), format="ISO8601", errors="coerce")
     utc, read = numbers, [aware, naive.astype("datetime64[us]")]
     is_named = text.str.contains(NAMED, na=False) & text.str.contains(YEAR, na=False)
+    is_named |= is_dated & text.str.contains(HALF, na=False)
     if is_named.any():
         has_zone = text.str.contains(NAMED_ZONE, na=False)
         for which, is_utc in ((is_named & has_zone, True), (is_named & ~has_zone, False)):

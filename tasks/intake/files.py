@@ -16,6 +16,7 @@ import re
 import sqlite3
 import struct
 import tarfile
+import unicodedata
 import zipfile
 import zlib
 from collections import Counter
@@ -148,8 +149,13 @@ def split_header(line: str, known: Collection[str] = ()) -> tuple[list[str], str
 
 
 def key_of(name: str) -> str:
-    """What spellings of one name share: small letters, digits, and the dots of nested names."""
-    return re.sub(r"[^a-z0-9.%]", "", name.lower())
+    """What spellings of one name share: small letters without accents, digits, and the dots of nested names."""
+    return re.sub(r"[^a-z0-9.%]", "", without_accents(name).lower())
+
+
+def without_accents(text: str) -> str:
+    """Durée is Duree."""
+    return "".join(letter for letter in unicodedata.normalize("NFD", text) if not unicodedata.combining(letter))
 
 
 def number_of(text: object) -> float | None:

@@ -15,7 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.intake.files import Chunk, refusals
+from tasks.intake.cells import flag_of
+from tasks.intake.files import Chunk, refusals, without_accents
 from tasks.jobs.params import ReadParams, Status
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
@@ -107,16 +108,22 @@ RUNS_SCHEMA = pa.schema([*((name, kind) for name, (kind, _) in ALL_COLUMNS.items
 PLAIN: dict[str, Status] = {
     **dict.fromkeys(
         ("completed", "complete", "success", "successful", "succeeded", "ok", "done", "finished", "passed", "pass",
-         "warn", "erfolgreich", "erfolg"),
+         "succ", "warn", "ended ok", "✔", "✓", "✅", "erfolgreich", "erfolg", "abgeschlossen", "beendet", "réussi",
+         "réussie", "succès", "terminé", "terminée", "completado", "completada", "terminado", "finalizado", "éxito",
+         "exitoso", "correcto", "completato", "completata", "riuscito", "successo", "concluído", "sucesso", "geslaagd",
+         "voltooid"),
         "completed",
     ),
     **dict.fromkeys(
-        ("failed", "failure", "fail", "error", "errored", "err", "broken", "crashed", "oom", "oom killed",
-         "out of memory", "fehler", "fehlgeschlagen"),
+        ("failed", "failure", "fail", "error", "errored", "err", "broken", "crashed", "oom", "oom killed", "abend",
+         "out of memory", "ended not ok", "not ok", "nok", "ko", "unsuccessful", "completed with errors", "✘", "✗",
+         "❌", "fehler", "fehlgeschlagen", "échec", "échoué", "échouée", "erreur", "fallido", "fallida", "fallo",
+         "fallito", "fallita", "errore", "falhou", "falha", "erro", "mislukt", "fout"),
         "failed",
     ),
     **dict.fromkeys(
-        ("cancelled", "canceled", "aborted", "abort", "killed", "terminated", "interrupted", "skipped", "abgebrochen"),
+        ("cancelled", "canceled", "aborted", "abort", "killed", "terminated", "interrupted", "skipped", "abgebrochen",
+         "annulé", "annulée", "cancelado", "cancelada", "annullato", "annullata", "geannuleerd"),
         "cancelled",
     ),
     **dict.fromkeys(("timeout", "timed out", "time limit", "deadline exceeded", "expired"), "timeout"),
@@ -175,6 +182,9 @@ CLUSTERS: dict[str, Status] = {  # YARN, AWS Batch, EMR, Azure, Tekton
     **dict.fromkeys(("PipelineRunTimeout", "TaskRunTimeout"), "timeout"),
     **dict.fromkeys(("TaskRunCancelled", "CancelledRunningFinally", "StoppedRunningFinally"), "cancelled"),
 }
+AUTOSYS: dict[str, Status] = {
+    "SU": "completed", "FA": "failed", "TE": "cancelled", "RU": "running", "AC": "pending", "IN": "pending",
+}  # fmt: skip
 NEXTFLOW: dict[str, Status] = {"CACHED": "completed"}  # its trace repeats the times of the run that made the result
 LSF: dict[str, Status] = {  # man bjobs, "STAT"
     "EXIT": "failed",
@@ -205,10 +215,11 @@ SLURM_CODES: dict[str, Status] = {
 SLURM_ONLY: dict[str, Status] = {"STOPPED": "running", "ST": "running", "S": "running", "F": "failed"}
 TABLES = (
     PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, JENKINS, SNOWFLAKE, DATABRICKS, CLUSTERS, NEXTFLOW, PREFECT,
-    SLURM, SLURM_CODES, LSF,
+    SLURM, SLURM_CODES, LSF, AUTOSYS,
 )  # fmt: skip
 BY_WHOM = re.compile(r" by \S+$")  # CANCELLED by 380693
 SHOWN_CHARS = 60
+FLAG = re.compile(r"(?:is|was|has)?[_ ]?(?:(success|successful|succeeded|passed)|(failed))", re.IGNORECASE)
 EXIT_CODE = re.compile(r"(?:exit|return)[_ ]?(?:code|status|value)?|rc|retcode|returncode", re.IGNORECASE)
 CODE = re.compile(r"(-?[0-9]{1,10})(?:\.0+)?(?::([0-9]{1,10}))?")  # 0, 137, 1.0, and 0:15 (Slurm: code and signal)
 EXPECTED = "a word such as " + ", ".join(get_args(Status))
@@ -216,7 +227,7 @@ EXPECTED = "a word such as " + ", ".join(get_args(Status))
 
 def key_of(text: str) -> str:
     """What two spellings of one word share: small letters and digits."""
-    return re.sub(r"[\s_+-]+", "", BY_WHOM.sub("", text.strip())).lower()
+    return re.sub(r"[\s_+-]+", "", without_accents(BY_WHOM.sub("", text.strip()))).lower()
 
 
 KNOWN: dict[str, Status] = {key_of(word): status for table in TABLES for word, status in table.items()}
@@ -236,9 +247,20 @@ def status_of_exit_code(text: str) -> Status | None:
     return None if code is None else "completed" if not int(code[1]) and not int(code[2] or 0) else "failed"
 
 
+def status_of_flag(column: str, text: str) -> Status | None:
+    """Completed or failed, as true or false in a column called succeeded, is_success or failed say; else None."""
+    called, is_true = FLAG.fullmatch(column.strip()), flag_of(text)
+    return None if not called or is_true is None else "completed" if is_true == bool(called[1]) else "failed"
+
+
 def is_exit_code(column: str) -> bool:
     """Whether a column is called as columns of exit codes are: exit_code, ExitStatus, returncode, rc."""
     return bool(EXIT_CODE.fullmatch(column.strip()))
+
+
+def is_flag(column: str) -> bool:
+    """Whether a column is called as those are that say true or false of how a run ended."""
+    return bool(FLAG.fullmatch(column.strip()))
 
 
 def unknown_status(text: str) -> str:

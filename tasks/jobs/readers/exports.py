@@ -5,11 +5,12 @@ first that a table has counts. `a|b` is a, or b where a is empty; `a+b` joins tw
 list of a JSON document."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tasks.jobs.params import Status
 
 BINARY = "binary"  # bytes, of which a KB has 1,024
+HHMMSS = "hhmmss"  # 10203 is 01:02:03, behind a date or of a time span
 ERROR = "error"  # not a column of ours: a row with one is failed, whatever its state says
 ALIASES: dict[str, tuple[str, ...]] = {
     "run_id": (
@@ -32,27 +33,25 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "queuetime", "queueddate", "status.timeline.creationdatetime",
     ),
     "started_at": (
-        "startedat", "startedon", "starttime", "startdate", "startts", "starttimestamp", "started", "start",
-        "runstartedat", "runstart", "status.timeline.startdatetime", "begintime", "beginat", "began", "begin",
-        "executionstart", "startdatetime", "beginn", "startzeit", "timestamp", "datetime", "date", "ts", "time",
+        "startedat", "startedon", "starttime", "startdate", "started", "start", "status.timeline.startdatetime",
+        "executionstart", "startzeit",
     ),
     "ended_at": (
-        "endedat", "completedon", "endtime", "enddate", "endts", "endtimestamp", "ended", "end", "finishedat",
-        "finishtime", "finished", "finish", "runend", "completedat", "completiontime", "completetime", "complete",
-        "completed", "stoppedat", "stoptime", "stop", "stopdate", "finishdate", "enddatetime",
-        "status.timeline.enddatetime", "ende", "endzeit",
+        "endedat", "completedon", "endtime", "enddate", "ended", "end", "finishedat", "finishtime", "finished",
+        "status.timeline.enddatetime", "endzeit",
     ),
     "wait_s": ("wait", "waittime", "queuedduration", "queueduration", "queuetime", "pendingtime", "delay"),
     "runtime_s": (
         "runtime", "runduration", "duration", "elapsed", "elapsedtime", "rundur", "dur", "durationin",
         "jobduration", "buildduration", "realtime", "executiontime", "totalelapsedtime", "walltime", "wallclock",
-        "took", "timetaken", "totaltime", "dauer", "laufzeit", "seconds",
+        "took", "timetaken", "totaltime", "jobruntime", "totalruntime", "dauer", "laufzeit", "seconds",
     ),
     "status": (
         "status.terminationdetails.code", "state.resultstate", "conclusion", "resultstate", "jobstatus",
         "jobrunstate", "runstatus", "statushumanized", "executionstatus", "finalstatus", "outcome", "result",
         "ergebnis", "status.state", "state.lifecyclestate", "lifecyclestate", "status", "state", "stat", "exitstatus",
-        "exitcode", "exit", "returncode", "retcode", "rc",
+        "exitcode", "exit", "returncode", "retcode", "rc", "success", "succeeded", "successful", "issuccess",
+        "issuccessful", "passed", "failed", "isfailed", "st",
     ),
     "user_name": ("user", "username", "useremail", "owner", "submitter", "submittedby", "benutzer", "bearbeiter"),
     "queue": ("queue", "queuename", "partition", "pool", "warehousename", "warteschlange"),
@@ -63,6 +62,41 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "input_bytes": ("inputsize", "bytesscanned", "totalbytesprocessed", "datasize", "datenmenge"),
     ERROR: ("errorresult.reason", "errorreason", "errorresult"),
 }  # fmt: skip
+# Names that are put together of a word that says what stands in the column and of words that say nothing more, in seven
+# languages and without accents: `Last start`, `TS_START_MS`, `Heure de début`. The first word counts.
+NOUNS = (
+    "job", "task", "workflow", "pipeline", "process", "batch", "script", "program", "name", "trabajo", "tarea",
+    "proceso", "nombre", "tache", "travail", "traitement", "nom", "lavoro", "processo", "attivita", "nome", "trabalho",
+    "tarefa", "auftrag", "aufgabe", "prozess", "vorgang", "taak", "proces", "naam",
+)  # fmt: skip
+NO_MORE = (
+    "date", "time", "datetime", "timestamp", "ts", "dt", "at", "on", "in", "of", "the", "utc", "gmt", "epoch", "unix",
+    "actual", "real", "last", "total", "run", "period", "internal", "fecha", "hora", "de", "del", "heure", "du", "le",
+    "la", "data", "ora", "di", "do", "da", "zeit", "datum", "uhrzeit", "ns", "us", "ms", "s", "sec", "secs", "min",
+    "mins", "seconds", "minutes", "hours", "milliseconds", *NOUNS,
+)  # fmt: skip
+WORDS: dict[str, tuple[str, ...]] = {
+    "name": NOUNS,
+    "submitted_at": ("submit", "submitted", "queued", "enqueued"),
+    "started_at": (
+        "start", "started", "begin", "began", "launched", "fired", "triggered", "inicio", "comienzo", "debut", "inizio",
+        "avvio", "beginn", "date", "fecha", "datum",
+    ),
+    "ended_at": (
+        "end", "ended", "finish", "finished", "stop", "stopped", "complete", "completed", "completion", "done", "fin",
+        "finalizacion", "fine", "fim", "termino", "ende", "einde",
+    ),
+    "runtime_s": (
+        "duration", "elapsed", "runtime", "duracion", "duree", "durata", "duracao", "dauer", "laufzeit", "duur",
+        "minutes", "hours", "milliseconds",
+    ),
+    "status": (
+        "status", "state", "result", "outcome", "estado", "resultado", "statut", "etat", "resultat", "stato", "esito",
+        "risultato", "ergebnis", "zustand",
+    ),
+}  # fmt: skip
+LAST = {"started_at": ("timestamp", "datetime", "date", "ts", "time")}  # where nothing else is called so
+DAYS = ("date", "day", "fecha", "dia", "jour", "data", "giorno", "datum", "tag")  # beside columns of clocks alone
 # What a run is called that has no name of its own: its kind where a plan tells jobs apart, else its text, its branch
 KINDS = ("querytype", "statementtype", "jobtype")
 TEXTS = ("querytext", "query", "command", "cmd", "ref", "branch")
@@ -78,14 +112,52 @@ class System:
 
     title: str
     has: tuple[str, ...]
-    columns: Mapping[str, str]
+    columns: dict[str, str]
     units: Mapping[str, str] = field(default_factory=dict)
     without: str = ""
     words: Mapping[str, Status] = field(default_factory=dict)
     adds_tries: bool = False
 
 
+HTCONDOR = System(
+    "jobs of HTCondor",
+    ("GlobalJobId", "JobStartDate", "JobStatus"),
+    {
+        "run_id": "GlobalJobId", "name": "JobBatchName|Cmd", "user_name": "Owner",
+        "status": "JobStatus+ExitCode|ExitBySignal", "submitted_at": "QDate",
+        "started_at": "JobCurrentStartDate|JobStartDate", "ended_at": "EnteredCurrentStatus|CompletionDate",
+        "runtime_s": "RemoteWallClockTime",  # a job that was removed while it was held ended before
+        "requested_cpus": "RequestCpus", "requested_memory_bytes": "RequestMemory",
+        "peak_memory_bytes": "MemoryUsage",
+    },
+    {"requested_memory_bytes": "MiB", "peak_memory_bytes": "MiB", "runtime_s": "s"},
+    words={
+        "[15](/.*)?": "pending", "[267](/.*)?": "running", "3(/.*)?": "cancelled", "4(/(0|[Ff]alse))?": "completed",
+        "4/.+": "failed",
+    },
+    adds_tries=True,
+)  # fmt: skip
+SQL_AGENT = System(
+    "history of SQL Server Agent",
+    ("run_status", "run_date", "run_time", "run_duration"),
+    {
+        "run_id": "instance_id", "name": "job_name|name|job_id", "status": "run_status",
+        "started_at": "run_date+run_time", "runtime_s": "run_duration",
+    },
+    {"started_at": HHMMSS, "runtime_s": HHMMSS},
+    words={"0": "failed", "1": "completed", "2": "failed", "3": "cancelled", "4": "running"},  # 2: is tried again
+)  # fmt: skip
 SYSTEMS = (
+    replace(
+        SQL_AGENT, has=(*SQL_AGENT.has, "step_name"),
+        columns=SQL_AGENT.columns | {"name": "job_name|name|job_id+step_name"},
+    ),
+    SQL_AGENT,
+    HTCONDOR,
+    replace(
+        HTCONDOR, has=("ClusterId", "ProcId", "JobStartDate", "JobStatus"),
+        columns=HTCONDOR.columns | {"run_id": "ClusterId+ProcId"},  # condor_history -af, without its long names
+    ),
     System(
         "runs of GitHub Actions",
         ("run_started_at", "conclusion", "updated_at"),
@@ -180,24 +252,6 @@ SYSTEMS = (
             "run_id": "id", "name": "name", "user_name": "user", "queue": "queue", "status": "finalStatus|state",
             "submitted_at": "startedTime", "started_at": "launchTime|startedTime", "ended_at": "finishedTime",
         },
-    ),
-    System(
-        "jobs of HTCondor",
-        ("GlobalJobId", "JobStartDate", "JobStatus"),
-        {
-            "run_id": "GlobalJobId", "name": "JobBatchName|Cmd", "user_name": "Owner",
-            "status": "JobStatus+ExitCode|ExitBySignal", "submitted_at": "QDate",
-            "started_at": "JobCurrentStartDate|JobStartDate", "ended_at": "EnteredCurrentStatus",
-            "runtime_s": "RemoteWallClockTime",  # a job that was removed while it was held ended before
-            "requested_cpus": "RequestCpus", "requested_memory_bytes": "RequestMemory",
-            "peak_memory_bytes": "MemoryUsage",
-        },
-        {"requested_memory_bytes": "MiB", "peak_memory_bytes": "MiB", "runtime_s": "s"},
-        words={
-            "[15](/.*)?": "pending", "[267](/.*)?": "running", "3(/.*)?": "cancelled", "4(/(0|[Ff]alse))?": "completed",
-            "4/.+": "failed",
-        },
-        adds_tries=True,
     ),
     System(
         "jobs of Slurm, by sacct --json",

@@ -36,6 +36,7 @@ from tasks.intake.aliases import (
     meaning_of,
     merged,
     named,
+    named_in_words,
     single_column,
     size_bytes,
     trimmed,
@@ -65,13 +66,29 @@ from tasks.jobs.columns import (
     TIME_COLUMNS,
     TIMESTAMP,
     is_exit_code,
+    is_flag,
     status_of,
     status_of_exit_code,
+    status_of_flag,
     unknown_status,
     vet_runs,
 )
 from tasks.jobs.params import Measured, ReadParams, Status, dimension_of
-from tasks.jobs.readers.exports import ALIASES, BINARY, ERROR, KINDS, SYSTEMS, TEXTS, System
+from tasks.jobs.readers.exports import (
+    ALIASES,
+    BINARY,
+    DAYS,
+    ERROR,
+    HHMMSS,
+    KINDS,
+    LAST,
+    NO_MORE,
+    NOUNS,
+    SYSTEMS,
+    TEXTS,
+    WORDS,
+    System,
+)
 from tasks.quantities import SPELLINGS, Dimension, factor_of, unit_in_name
 
 logger = logging.getLogger(__name__)
@@ -84,6 +101,9 @@ STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status"
 MOST_WORDS = 12  # of statuses that are said
 MOST_UNREAD = 12  # of columns that are left out
 TEXTS_SEEN = 10_000  # of a column, each once: enough to tell how its values are written
+BLANK = " "  # between a date and a clock
+CLOCK_ALONE = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp]\.?[Mm]\.?)?")
+DATE_ALONE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})")
 NO_TIMES = ("0", "0.0", "-1")  # no run began in 1970
 
 
@@ -106,7 +126,9 @@ class TableReader:
     """Reads tables of runs."""
 
     name: str = "table"
-    version: int = 10  # 5: names by alias; 6, 7, 10: more systems; 7: names of months; 8: begin_ms; 9: HTCondor
+    version: int = (
+        11  # 5: names by alias; 6, 7, 10: more systems; 8: begin_ms; 9: HTCondor; 11: by words, clocks, flags
+    )
     title: str = (
         "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …; "
         "any other log as such a table: name, start, and runtime or end, named by --map"
@@ -176,6 +198,10 @@ def _completed(rows: pd.DataFrame, understood: Understanding, counts: Counter[st
         missing = pd.Series(np.nan, index=rows.index)
         is_open = rows["status"].isna() & rows.get("ended_at", missing).isna() & ~(rows.get("runtime_s", missing) > 0)
         rows = rows.assign(status=rows["status"].mask(is_open & rows.get("started_at", missing).notna(), "running"))
+    clocks = [columns[name].parts[0] for name in ("started_at", "ended_at") if name in columns]
+    if len(clocks) == 2 and clocks[0] == clocks[1] and columns["ended_at"].joint == BLANK:  # one date, past midnight
+        is_next = rows["ended_at"] < rows["started_at"]
+        rows = rows.assign(ended_at=rows["ended_at"].mask(is_next, rows["ended_at"] + pd.Timedelta(days=1)))
     if system and system.adds_tries and {"runtime_s", "started_at", "ended_at"} <= set(rows):
         span_s = (rows["ended_at"] - rows["started_at"]).dt.total_seconds()
         taken_s = rows["runtime_s"].mask(rows["runtime_s"] > span_s, span_s)
@@ -245,11 +271,12 @@ def _by_name(
     for ours in ALIASES:
         if ours in params.columns or (ours in columns and ours not in ("run_id", "status")):
             continue
-        candidates = [
-            candidate
-            for candidate in _candidates(ours, names, taken - {ours})
-            if _is_plausible(ours, candidate[0], sample, texts, params)
-        ]
+        called = list(_candidates(ours, names, taken - {ours}))
+        if ours in TIME_COLUMNS and (moment := _date_and_clock(names, [name for name, _ in called], texts, columns)):
+            columns[ours] = moment
+            taken |= set(moment.theirs)
+            continue
+        candidates = [one for one in called if _is_plausible(ours, one[0], sample, texts, params)]
         if ours == "name" and not candidates and "group_key" not in columns:
             kinds = (*KINDS, *TEXTS) if "plan_signature" in columns else (*TEXTS, *KINDS)
             candidates = list(named(names, kinds, taken))
@@ -265,6 +292,24 @@ def _by_name(
     return {ours: columns[ours] for ours in (*known, ERROR) if ours in columns}
 
 
+def _date_and_clock(
+    names: Sequence[str], called: Sequence[str], texts: Mapping[str, list[str]], columns: Mapping[str, Meaning]
+) -> Meaning | None:
+    """A time whose clock stands in a column of its own, with the column of its date: one that is called alike, else
+    that of the times before, else any date. None where the first values show no such pair."""
+    clock = next((name for name in called if _are_all(CLOCK_ALONE, texts.get(name, []))), None)
+    if clock is None:
+        return None
+    before = [name for meaning in columns.values() if meaning.joint == BLANK for name in meaning.theirs]
+    others = [name for name, _ in (*named(names, DAYS, ()), *named_in_words(names, DAYS, NO_MORE, ()))]
+    days = [name for name in (*called, *before, *others) if _are_all(DATE_ALONE, texts.get(name, []))]
+    return Meaning(((days[0],), (clock,)), joint=BLANK) if days else None
+
+
+def _are_all(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
+    return bool(values) and all(pattern.fullmatch(value) for value in values)
+
+
 def _status_columns(candidates: Sequence[tuple[str, str]], columns: Mapping[str, Meaning]) -> dict[str, Meaning]:
     """What came of a run (conclusion, result) counts before the state that it is in."""
     theirs = [name for name, _ in candidates]
@@ -272,7 +317,7 @@ def _status_columns(candidates: Sequence[tuple[str, str]], columns: Mapping[str,
     outcomes = [name for name in theirs if name not in states]
     if "status" in columns and not outcomes:
         return {}
-    if outcomes and is_exit_code(outcomes[0]) and states:
+    if outcomes and states and (is_exit_code(outcomes[0]) or is_flag(outcomes[0])):
         outcomes = []
     used = (*outcomes[:1], *states[:1])
     return {"status": Meaning((used,))} if used else {}
@@ -284,7 +329,10 @@ def _dimension(ours: str) -> Dimension | None:
 
 def _candidates(ours: str, names: Sequence[str], taken: Collection[str]) -> Iterator[tuple[str, str]]:
     aliases = (key_of(ours), *ALIASES.get(ours, ()))
-    return named(names, aliases, taken, "s" if ours in TIME_COLUMNS else _dimension(ours))  # begin_ms: since 1970
+    yield from named(names, aliases, taken, "s" if ours in TIME_COLUMNS else _dimension(ours))  # begin_ms: since 1970
+    beside = NOUNS if ours == "name" else NO_MORE
+    yield from named_in_words(names, WORDS.get(ours, ()), beside, taken)
+    yield from named(names, LAST.get(ours, ()), taken)
 
 
 def _is_unique(column: pa.ChunkedArray) -> bool:
@@ -299,9 +347,10 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
     if ours == "run_id":
         return _is_unique(sample[name])
     if ours == "status":
-        has_codes = is_exit_code(name)
-        n_known = sum(_status(value, params, has_codes=has_codes) is not None for value in values)
-        return 2 * n_known >= len(values) > 0 or (has_codes and pa.types.is_integer(kind))
+        if not is_text(kind):
+            return is_exit_code(name) if pa.types.is_integer(kind) else is_flag(name) and pa.types.is_boolean(kind)
+        n_known = sum(_status(value, params, [name]) is not None for value in values)
+        return 2 * n_known >= len(values) > 0
     if _is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
         is_bad = utc_times(plain(sample[name]), "UTC")[1]
         return 2 * int(is_bad.sum()) <= len(is_bad)
@@ -320,11 +369,14 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
     return 2 * int(is_bad.sum()) <= len(values)
 
 
-def _status(word: str, params: ReadParams, *, has_codes: bool, system: System | None = None) -> Status | None:
-    """What a word, or an exit code in a column of these, stands for; None where nobody knows."""
+def _status(word: str, params: ReadParams, columns: Sequence[str], system: System | None = None) -> Status | None:
+    """What a word, or an exit code or a flag in columns that are called so, stands for; None where nobody knows."""
     words = system.words if system else {}
     of_system = next((ours for pattern, ours in words.items() if re.fullmatch(pattern, word.strip())), None)
-    return status_of(word, params.statuses) or of_system or (status_of_exit_code(word) if has_codes else None)
+    if known := status_of(word, params.statuses) or of_system:
+        return known
+    of_flag = next((ours for column in columns if (ours := status_of_flag(column, word))), None)
+    return of_flag or (status_of_exit_code(word) if any(map(is_exit_code, columns)) else None)
 
 
 def _check_renamed(path: str, names: Sequence[str], renamed: Mapping[str, str], known: Sequence[str]) -> None:
@@ -428,9 +480,8 @@ def _lines(
     if "run_id" not in columns:
         lines.append("no column is known as the id of a run (--map run_id=THEIRS): named after name and start")
     if status := columns.get("status"):
-        has_codes = any(map(is_exit_code, status.theirs))
         words = [str(word) for word in pc.unique(trimmed(merged(sample, status))).to_pylist() if word is not None]
-        statuses = [(word, _status(word, params, has_codes=has_codes, system=system)) for word in words]
+        statuses = [(word, _status(word, params, status.theirs, system)) for word in words]
         if pairs := [f"{word} as {ours}" for word, ours in statuses if ours and ours != word]:
             lines.append(f"read the words {', '.join(pairs[:MOST_WORDS])}")
     if ERROR in columns:
@@ -458,6 +509,7 @@ NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter
 
 # What a column may hold beside texts and numbers, and how that is said; the first columns that fit
 FITTING: tuple[tuple[Collection[str], tuple[Callable[[pa.DataType], bool], ...], str], ...] = (
+    (("status",), (pa.types.is_boolean,), "text"),
     ((*TEXT_COLUMNS, ERROR), (), "text"),
     (TIME_COLUMNS, (pa.types.is_timestamp, pa.types.is_date), "a timestamp, ISO text or epoch seconds"),
     (NUMBER_COLUMNS, (pa.types.is_duration,), "numbers"),
@@ -495,12 +547,22 @@ def _column(table: pa.Table, ours: str, meaning: Meaning) -> pa.ChunkedArray:
     column = merged(table, meaning)
     if meaning.unit == BINARY and is_text(column.type):
         column = pc.replace_substring_regex(column, r"([KMGTP])B$", r"\1iB")
+    if meaning.unit == HHMMSS:
+        values = column.cast(pa.string()).to_pylist()
+        column = pa.chunked_array([pa.array([text and _with_colons(text) for text in values], pa.string())])
     if ours in TIME_COLUMNS and is_text(column.type):
         if meaning.order:
             column = iso_dates(column, meaning.order)
         if not meaning.is_exact:
             column = pc.if_else(pc.is_in(column, pa.array(NO_TIMES)), None, column)
     return column
+
+
+def _with_colons(text: str) -> str:
+    """00:01:02 of 102, and 2026-01-31T00:01:02 of 20260131/102."""
+    day, _, clock = text.rpartition("/")
+    clock = clock.zfill(6)
+    return f"{day and f'{day[:4]}-{day[4:6]}-{day[6:]}T'}{clock[:-4]}:{clock[-4:-2]}:{clock[-2:]}"
 
 
 def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> tuple[pd.DataFrame, list[str]]:
@@ -512,8 +574,7 @@ def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> t
         if name == "status":
             words = _texts(plain(column))
             codes, distinct = pd.factorize(words)
-            has_codes = any(map(is_exit_code, meaning.theirs))
-            known = [_status(word, params, has_codes=has_codes, system=understood.system) for word in distinct]
+            known = [_status(word, params, meaning.theirs, understood.system) for word in distinct]
             converted[name] = pd.Series(pd.array([*known, None], dtype="str").take(codes))
             is_bad = (converted[name].isna() & words.notna()).to_numpy()
             faults[is_bad] = [unknown_status(word) for word in words[is_bad]]
@@ -521,9 +582,12 @@ def to_runs(table: pa.Table, understood: Understanding, params: ReadParams) -> t
         converted[name], is_bad = _convert(name, column, params.time_zone, meaning)
         if is_bad.any():
             first = str(column[int(np.flatnonzero(is_bad)[0])])[:SHOWN_CHARS]  # stands for all of them
-            faults[is_bad] = f"{name} '{first}' is not {'a number' if name in NUMBER_COLUMNS else 'true or false'}"
+            faults[is_bad] = (
+                f"{name} is not {'a number' if name in NUMBER_COLUMNS else 'true or false'}, such as '{first}'"
+            )
             if name in TIME_COLUMNS:
-                faults[is_bad] = f"{name} is not a time; expected ISO text or epoch seconds"
+                zone = f" that clocks of {params.time_zone} have shown" if params.time_zone else ""
+                faults[is_bad] = f"{name} is not a time{zone}; expected ISO text or epoch seconds"
     rows = pd.DataFrame({name: converted[name] for name in understood.columns})
     kept = {name: table[name] for name in understood.features}
     return rows.assign(features=_feature_texts(kept)) if kept else rows, faults.tolist()

@@ -1,5 +1,6 @@
 # ruff: noqa: E501 (a row of a table stands in a line)
-"""Tables as people have them: exports of twelve systems in two variants each and of seventeen in one, read in one call without an option.
+"""Tables as people have them: exports of twelve systems in two variants each and of seventeen in one, and tables in
+words of seven languages, read in one call without an option.
 
 Each was written from the system's published schema (named at its table), before the reader was. Rows by status, jobs and
 the median runtime of the completed runs are worked out by hand."""
@@ -507,6 +508,50 @@ EXPORTS = {
     "an American spreadsheet": Export("Book1.csv", AMERICAN, {"completed": 2, "failed": 1}, 2, 660, "the month first"),
 }  # fmt: skip
 
+# Tables of people who name columns in words of their own: in each one job, completed after 600 and 660 s, then failed
+WORDED = {
+    "French": "Tâche;Début;Fin;Durée (s);Statut\nchargement;13/03/2024 02:00:00;13/03/2024 02:10:00;600,0;Réussi\n"
+    "chargement;14/03/2024 02:00:00;14/03/2024 02:11:00;660,0;Réussi\nchargement;15/03/2024 02:00:00;15/03/2024 02:01:00;60,0;Échec\n",
+    "Spanish": "Trabajo;Inicio;Duración;Estado\ncarga;13/03/2024 02:00;600;Completado\ncarga;14/03/2024 02:00;660;Completado\n"
+    "carga;15/03/2024 02:00;60;Fallido\n",
+    "Portuguese": "Tarefa;Início;Término;Resultado\ncarga;13/03/2024 02:00:00;13/03/2024 02:10:00;Concluído\n"
+    "carga;14/03/2024 02:00:00;14/03/2024 02:11:00;Concluído\ncarga;15/03/2024 02:00:00;15/03/2024 02:01:00;Falhou\n",
+    "Dutch": "Taak;Begin;Einde;Duur (s);Status\nlaad;13-03-2024 02:00:00;13-03-2024 02:10:00;600;Geslaagd\n"
+    "laad;14-03-2024 02:00:00;14-03-2024 02:11:00;660;Geslaagd\nlaad;15-03-2024 02:00:00;15-03-2024 02:01:00;60;Mislukt\n",
+    "date and clocks, past midnight": "Job,Date,Start time,End time,Status\netl,2024-03-13,23:55:00,00:05:00,Success\n"
+    "etl,2024-03-14,02:00:00,02:11:00,Success\netl,2024-03-15,02:00:00,02:01:00,Failure\n",
+    "two dates and clocks": "Nom du traitement;Date de début;Heure de début;Date de fin;Heure de fin;État\n"
+    "etl;13/03/2024;23:55:00;14/03/2024;00:05:00;Terminé\netl;14/03/2024;02:00:00;14/03/2024;02:11:00;Terminé\n"
+    "etl;15/03/2024;02:00:00;15/03/2024;02:01:00;Erreur\n",
+    "clocks of half days": "Task,Day,Begin,End,Status\netl,2024-03-13,11:55:00 PM,12:05:00 AM,Complete\n"
+    "etl,2024-03-14,02:00:00 PM,02:11:00 PM,Complete\netl,2024-03-15,02:00:00 AM,02:01:00 AM,Failed\n",
+    "flags": "pipeline,started_at,duration_ms,is_failed\netl,2024-03-13 02:00:00,600000,False\n"
+    "etl,2024-03-14 02:00:00,660000,False\netl,2024-03-15 02:00:00,60000,True\n",
+    "Python's logging": 'task,begin,finish,succeeded\netl,"2024-03-13 02:00:00,250","2024-03-13 02:10:00,250",yes\n'
+    'etl,"2024-03-14 02:00:00,000","2024-03-14 02:11:00,000",yes\netl,"2024-03-15 02:00:00,000","2024-03-15 02:01:00,000",no\n',
+    "milliseconds in capitals": "JOB|TS_START_MS|TS_END_MS|RC\netl|1710295200000|1710295800000|0\n"
+    "etl|1710381600000|1710382260000|0\netl|1710468000000|1710468060000|12\n",
+    ".NET": "name,startTime,endTime,exitCode\netl,/Date(1710295200000)/,/Date(1710295800000)/,0\n"
+    "etl,/Date(1710381600000+0100)/,/Date(1710382260000+0100)/,0\netl,/Date(1710468000000)/,/Date(1710468060000)/,137\n",
+    "minutes": "Batch Job,Run Date,Minutes,Outcome\netl,3/13/2024 2:00 AM,10,✔\netl,3/14/2024 2:00 AM,11,✔\netl,3/15/2024 2:00 AM,1,✘\n",
+    "AutoSys": "Job Name,Last Start,Last End,ST,Run/Ntry,Pri/Xit\netl,03/13/2024 02:00:00,03/13/2024 02:10:00,SU,1/1,0\n"
+    "etl,03/14/2024 02:00:00,03/14/2024 02:11:00,SU,2/1,0\netl,03/15/2024 02:00:00,03/15/2024 02:01:00,FA,3/1,1\n",
+    "Control-M": "JOBNAME,ORDERID,STARTTIME,ENDTIME,ELAPTIME,STATUS\netl,00a1,20240313020000,20240313021000,60000,Ended OK\n"
+    "etl,00a2,20240314020000,20240314021100,66000,Ended OK\netl,00a3,20240315020000,20240315020100,6000,Ended Not OK\n",
+    "Oracle's scheduler": "JOB_NAME,STATUS,ACTUAL_START_DATE,RUN_DURATION\n"
+    "ETL,SUCCEEDED,13-MAR-24 02.00.00.000000 AM +00:00,+000 00:10:00.000000\n"
+    "ETL,SUCCEEDED,14-MAR-24 02.00.00.000000 AM +00:00,+000 00:11:00.000000\n"
+    "ETL,FAILED,15-MAR-24 02.00.00.000000 AM +00:00,+000 00:01:00.000000\n",
+    # learn.microsoft.com/sql: dbo.sysjobhistory
+    "SQL Server Agent": "name,run_status,run_date,run_time,run_duration\netl,1,20240313,500,1000\netl,1,20240314,20000,1100\n"
+    "etl,0,20240315,20000,100\n",
+    # htcondor.readthedocs.io: condor_history -af:h
+    "HTCondor by cluster": "ClusterId,ProcId,Owner,Cmd,QDate,JobStartDate,CompletionDate,JobStatus,ExitCode\n"
+    "7,0,ada,etl,1710295100,1710295200,1710295800,4,0\n7,1,ada,etl,1710381500,1710381600,1710382260,4,0\n"
+    "8,0,ada,etl,1710467900,1710468000,1710468060,4,1\n",
+}  # fmt: skip
+EXPORTS |= {name: Export("runs.csv", text, {"completed": 2, "failed": 1}, 1, 630, "") for name, text in WORDED.items()}
+
 
 @pytest.fixture(params=EXPORTS.values(), ids=EXPORTS)
 def export(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Export]]:
@@ -559,6 +604,27 @@ def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> Non
     (tmp_path / "runs.csv").write_text("job,start,duration\na,1/2/2024 10:00,5\n")
     with pytest.raises(BadInput, match=r"'1/2/2024 10:00' in column 'start' may be day or month first; .*2024-12-31"):
         list(TableReader().read(str(tmp_path / "runs.csv"), ReadParams()))
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("date and clocks, past midnight", "2024-03-13T23:55:00"), ("clocks of half days", "2024-03-13T23:55:00"),
+     ("two dates and clocks", "2024-03-13T23:55:00"), ("SQL Server Agent", "2024-03-13T00:05:00"),
+     ("Oracle's scheduler", "2024-03-13T02:00:00"), ("Python's logging", "2024-03-13T02:00:00.250")],
+)  # fmt: skip
+def test_a_start_is_read_to_its_second(tmp_path: Path, name: str, start: str) -> None:
+    (tmp_path / "runs.csv").write_text(WORDED[name])
+    (chunk,) = TableReader().read(str(tmp_path / "runs.csv"), ReadParams())
+    assert chunk.rows["started_at"][0] == pd.Timestamp(start)
+
+
+def test_names_that_say_more_are_not_taken_for_times_of_the_run(tmp_path: Path) -> None:
+    names = "job,planned start,start node,queue duration,started,took,run\n"
+    (tmp_path / "runs.csv").write_text(f"{names}a,2024-01-01T00:00:00Z,n1,7,2024-01-01T01:00:00Z,5,1\n")
+    (chunk,) = TableReader().read(str(tmp_path / "runs.csv"), ReadParams())
+    assert chunk.rows["started_at"][0] == pd.Timestamp("2024-01-01T01:00:00")
+    assert chunk.rows["runtime_s"].to_list() == [5.0]
+    assert "'planned start', 'start node', " in " ".join(chunk.understood)
 
 
 def test_neither_time_on_hold_nor_in_the_queue_is_runtime_of_a_job_that_was_removed_from_it(tmp_path: Path) -> None:

@@ -756,17 +756,17 @@ LINE_FAULTS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a field more": (lambda line: line + b",7", "20 fields; the header has 19"),
     "a quote that is not closed": (replace(b'"', b""), "20 fields; the header has 19"),
     "a quote that is never closed": (lambda line: b'"' + line.replace(b'"', b""), "a quote that is not closed"),
-    "a word for a number": (with_field("runtime_s", b"fast"), "runtime_s 'fast' is not a number"),
+    "a word for a number": (with_field("runtime_s", b"fast"), "runtime_s is not a number, such as 'fast'"),
     "a clock of 400 digits": (
         with_field("runtime_s", b"9" * 400 + b":00:00"),
         "an infinite number; expected a finite one or none",
     ),
-    "a decimal comma": (with_field("runtime_s", b'"1,5"'), "runtime_s '1,5' is not a number"),
+    "a decimal comma": (with_field("runtime_s", b'"1,5"'), "runtime_s is not a number, such as '1,5'"),
     "a date that does not exist": (
         with_field("started_at", b"2026-02-30T10:00:00"),
         "started_at is not a time; expected ISO text or epoch seconds",
     ),
-    "a word for a flag": (with_field("is_simulated", b"maybe"), "is_simulated 'maybe' is not true or false"),
+    "a word for a flag": (with_field("is_simulated", b"maybe"), "is_simulated is not true or false, such as 'maybe'"),
     "a carriage return in it": (replace(b"load", b"lo\rad"), ""),
 }
 QUOTES = ("a quote that is not closed", "a quote that is never closed", "a decimal comma")  # each in a file of its own

@@ -68,18 +68,17 @@ TABLE_COLUMNS = ["n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std
 
 @dataclass(frozen=True)
 class ShapeSet:
-    """K shapes, by rising 25th-75th gap. centres: (K, n_bins) rows sum to 1; prior: (K,) share of the groups in
-    each; n_groups: (K,) groups in each; inertia: of the clustering they come from."""
+    """K shapes, by rising 25th-75th gap. centres: (K, n_bins) rows sum to 1; n_groups: (K,) groups in each; inertia: of
+    the clustering they come from."""
 
     bins: Bins
     centres: Floats
-    prior: Floats
     n_groups: Counts
     inertia: float
 
     def to_json(self) -> str:
         """One JSON object; from_json gives the same bits back."""
-        arrays = {name: getattr(self, name).tolist() for name in ("centres", "prior", "n_groups")}
+        arrays = {name: getattr(self, name).tolist() for name in ("centres", "n_groups")}
         return json.dumps({"bins": self.bins.model_dump(), **arrays, "inertia": self.inertia})
 
     @classmethod
@@ -88,10 +87,10 @@ class ShapeSet:
         try:
             content = json.loads(text)
             bins, k = Bins(**content["bins"]), len(content["n_groups"])
-            centres, prior = np.array(content["centres"], dtype=float), np.array(content["prior"], dtype=float)
-            if centres.shape != (k, bins.n_bins) or prior.shape != (k,) or not np.allclose(centres.sum(axis=1), 1):
+            centres = np.array(content["centres"], dtype=float)
+            if centres.shape != (k, bins.n_bins) or not np.allclose(centres.sum(axis=1), 1):
                 raise ValueError("sizes or sums do not agree")
-            return cls(bins, centres, prior, np.array(content["n_groups"], dtype=np.int64), float(content["inertia"]))
+            return cls(bins, centres, np.array(content["n_groups"], dtype=np.int64), float(content["inertia"]))
         except (ValueError, KeyError, TypeError) as error:
             problem = f"no shapes ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
             raise BadInput("shapes", problem, "JSON as ShapeSet.to_json writes it", "train the shapes again") from error
@@ -119,7 +118,7 @@ def fit_shapes(counts: Counts, bins: Bins, params: ShapeParams) -> ShapeFit:
     sizes = np.bincount(used_labels, minlength=params.k)
     pooled = np.stack([counts[labels == shape].sum(axis=0) for shape in range(params.k)])
     quartiles = quantiles(pmfs_of(pooled), bins, [0.25, 0.75])
-    fit = ShapeFit(ShapeSet(bins, centres, sizes / sizes.sum(), sizes, inertia), labels)
+    fit = ShapeFit(ShapeSet(bins, centres, sizes, inertia), labels)
     return in_order(fit, np.argsort(quartiles[:, 1] - quartiles[:, 0], kind="stable"))
 
 
@@ -186,8 +185,7 @@ def usable_pmfs(counts: Counts, bins: Bins, params: ShapeParams) -> tuple[NDArra
 def in_order(fit: ShapeFit, order: NDArray[np.intp]) -> ShapeFit:
     """The same shapes, numbered by `order`, which holds their old numbers: (k,)."""
     new_of_old = np.append(np.argsort(order), NO_LABEL)  # -1 stays -1
-    old = fit.shapes
-    shapes = replace(old, centres=old.centres[order], prior=old.prior[order], n_groups=old.n_groups[order])
+    shapes = replace(fit.shapes, centres=fit.shapes.centres[order], n_groups=fit.shapes.n_groups[order])
     return ShapeFit(shapes, new_of_old[fit.labels])
 
 

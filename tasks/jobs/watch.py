@@ -444,17 +444,14 @@ def drifted_jobs(
     runs = fetch(warehouse, DRIFT_RUNS.read_text(), parameters | {"min_after": LEAST_AFTER})
     if runs.empty:
         return []
-    from tasks.jobs.drift import (
-        drift_words,
-        find_drift,  # scipy: needed only where a job has enough runs
-    )
+    from tasks.jobs.drift import drift_words, find_drift  # scipy: needed only where a job has enough runs
 
     model = champion()
     compared = runs[["group_key", "submitted_at", "runtime_s"]]
     since_at, until_at = runs["since_at"].iloc[0], runs["until_at"].iloc[0]
     shapes = model[1].shapes.get("ratio") if model else None
     medians_s = {str(key): float(median_s) for key, median_s in model[1].history_s.items()} if model else None
-    comparison = find_drift(compared, drift, shapes=shapes, medians_s=medians_s, since_at=since_at)
+    comparison = find_drift(compared, drift, since_at, shapes=shapes, medians_s=medians_s)
     table = comparison[comparison["has_drifted" if model else "has_changed"].astype(bool)].assign(
         since_at=since_at,
         until_at=until_at,

@@ -61,7 +61,6 @@ def test_two_planted_shapes_are_found_and_the_narrow_one_comes_first(planted, co
     fit = fit_shapes(counts_of(values, groups), RATIO, TWO)
     assert fit.labels.tolist() == (1 - kinds).tolist()  # kind 0 is the wide one
     assert fit.shapes.n_groups.tolist() == [15, 15]
-    assert fit.shapes.prior.tolist() == [0.5, 0.5]
     assert fit.shapes.centres.sum(axis=1) == pytest.approx(np.ones(2))
 
 

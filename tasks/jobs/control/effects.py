@@ -3,7 +3,7 @@
 Outside the training data an answer is a guess of the nearest training rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ def measure(predicted: Empirical, medians_s: Floats, tokens: Floats, params: Wha
     NaN where it needs a median that is unknown or 0, or unknown tokens. Mean and standard deviation are over
     N_ATOMS values (Predicted.atoms); the far tail beyond the last of them is not in the deviation."""
     median = np.where(np.isfinite(medians_s) & (medians_s > 0), medians_s, np.nan)
-    p25, p50, p75, p95 = predicted.quantile(np.broadcast_to(LEVELS, (predicted.n, len(LEVELS)))).T
+    p25, p50, p75, p95 = predicted.quantiles(LEVELS).T
     mean, sd = moments(*predicted.atoms(N_ATOMS))
     known, token_s = np.nan_to_num(median), tokens * mean
     over = 1 - predicted.cdf_below(known * OUTLIER_RATIO)
@@ -178,18 +178,17 @@ def moments(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def changes(before: pd.DataFrame, after: pd.DataFrame, groups: Any, rng: np.random.Generator) -> pd.DataFrame:
     """Mean of each measure before and after, and the change with its paired interval over groups, (n,).
 
-    Index: MEASURES; columns before, after, change, low, high, relative (change over before), share_below (of the
-    resamples: below 0), n_runs, n_groups, n_left_out, reason (why there is no figure or no interval). The interval is
-    of the mean prediction over jobs like these. Source: Efron & Tibshirani 1993, 13.3."""
+    Index: MEASURES; columns before, after, change, low, high, relative (change over before), n_runs, n_groups, reason
+    (why there is no figure or no interval). The interval is of the mean prediction over jobs like these. Source: Efron
+    & Tibshirani 1993, 13.3."""
     rows = []
     for name in MEASURES:
         old, new = before[name].to_numpy(), after[name].to_numpy()
         difference, both = bootstrap_difference(new, old, groups, rng), np.isfinite(old) & np.isfinite(new)
         was, now = (float(side[both].mean()) if both.any() else None for side in (old, new))
         relative = difference.value / was if difference.value is not None and was else None
-        row = {"before": was, "after": now, "change": difference.value, "low": difference.low, "high": difference.high}
-        row |= {"relative": relative, "share_below": difference.share_below, "n_runs": difference.n_runs}
-        rows.append(row | {name: getattr(difference, name) for name in ("n_groups", "n_left_out", "reason")})
+        figures = asdict(difference)
+        rows.append({"before": was, "after": now, "change": figures.pop("value"), "relative": relative, **figures})
     return pd.DataFrame(rows, index=pd.Index(list(MEASURES), name="measure"))
 
 

@@ -28,7 +28,6 @@ from tasks.jobs.explain.contributions import (
     runtime_parts,
     variable_parts,
 )
-from tasks.jobs.outlook import chances_to_exceed
 from tasks.jobs.params import FAMILY_WORDS, ExplainParams, Kind
 from tasks.jobs.predict.features import feature_of
 from tasks.jobs.predict.peers import Histories, earlier_runs
@@ -434,7 +433,7 @@ def riskiest_jobs(explainer: Explainer, params: ExplainParams) -> list[str]:
     Jobs with fewer than MIN_SUPPORT runs, or a usual time of 0 s, are left out."""
     next_runs = predict_next(explainer.trained, explainer.runs)
     jobs = next_runs.jobs
-    chance = chances_to_exceed(next_runs.predicted, RISK_RATIO * jobs["usual_s"].to_numpy(dtype=float))
+    chance = 1 - next_runs.predicted.cdf(RISK_RATIO * jobs["usual_s"].to_numpy(dtype=float))
     jobs = jobs.assign(chance=chance)[(jobs["n_before"] >= MIN_SUPPORT) & (jobs["usual_s"] > 0)]
     jobs = jobs.sort_values(["chance", "group_key"], ascending=[False, True])
     return [str(key) for key in jobs["group_key"].iloc[: params.n_riskiest]]

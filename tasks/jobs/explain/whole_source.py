@@ -22,9 +22,9 @@ from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.shape_labels import label_groups, label_instances
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import CONFIDENCE
-from tasks.warehouse.connection import Connection, reading, transaction, writing
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import data_version, insert_rows
+from tasks.warehouse.sources import data_version, replace_rows
 
 Places = NDArray[np.intp]
 MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more
@@ -327,19 +327,17 @@ class SourceExplanation:
 
 def write_source(warehouse: Warehouse, source: str, reasons: SourceReasons, params: ExplainParams) -> None:
     """Write families and insights of a source anew, in one transaction; twice changes nothing."""
-    parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
-    with writing(warehouse) as connection, transaction(connection):
-        made_of = {"data_version": data_version(connection, WORD, source), "parameters": parameters}
-        frames = {"cause_families": reasons.families, "insights": reasons.insights}
-        for name, rows in (*frames.items(), ("explanations", pd.DataFrame([made_of]))):
-            _replace(connection, name, source, rows.assign(model_id=reasons.model_id))
+    with reading(warehouse) as connection:
+        version = data_version(connection, WORD, source)
+    made_of = {"data_version": version, "parameters": json.dumps(params.model_dump(mode="json"), sort_keys=True)}
+    frames = {"cause_families": reasons.families, "insights": reasons.insights, "explanations": pd.DataFrame([made_of])}
+    replace_rows(warehouse, WORD, {"source": source, "model_id": reasons.model_id}, frames)
 
 
 def write_reasons(warehouse: Warehouse, source: str, explanations: Sequence[RunReasons]) -> int:
     """Write the reasons of a source anew, in one transaction; returns the number of rows."""
     rows = [row for run_reasons in explanations for row in reason_rows(run_reasons)]
-    with writing(warehouse) as connection, transaction(connection):
-        _replace(connection, "reasons", source, pd.DataFrame(rows))
+    replace_rows(warehouse, WORD, {"source": source}, {"reasons": pd.DataFrame(rows)})
     return len(rows)
 
 
@@ -366,8 +364,3 @@ def reason_rows(run_reasons: RunReasons) -> list[dict[str, Any]]:
         for question, explanation in (("runtime", run_reasons.runtime), ("variation", run_reasons.variation))
         for rank, reason in enumerate(explanation.reasons if explanation else (), 1)
     ]
-
-
-def _replace(connection: Connection, name: str, source: str, rows: pd.DataFrame) -> None:
-    connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
-    insert_rows(connection, f"jobs.{name}", rows, {"source": source})

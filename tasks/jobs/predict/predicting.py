@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -10,15 +10,7 @@ import pandas as pd
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.distribution import Empirical, Floats, gather_history
 from tasks.jobs.normalisation import quantiles
-from tasks.jobs.outlook import (
-    Bound,
-    PredictedChance,
-    bound,
-    chance_beside_history,
-    chances_to_exceed,
-    mean_above,
-    running_outlook,
-)
+from tasks.jobs.outlook import Bound, PredictedChance, bound, chance_beside_history, running_outlook
 from tasks.jobs.params import Kind, OutlookParams
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, outcome_features
 from tasks.jobs.predict.peers import JOB, SHARED, SINCE, Histories, log_since, peers_of
@@ -133,10 +125,9 @@ def shape_shares(trained: Trained, next_runs: NextRuns) -> dict[Kind, Floats]:
 
 
 def pooled(predicted: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
-    """One distribution a job: the mean of those of its conditions. job: (n,), 0 … n_jobs - 1."""
-    values, weights = predicted.atoms(int(np.clip(MOST_VALUES // max(predicted.n, 1), LEAST_ATOMS, ATOMS)))
-    history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())
-    return Empirical(history, np.arange(history.n_groups))
+    """One distribution a job: the mean of those of its conditions, as many values each. job: (n,), 0 … n_jobs - 1."""
+    values, _ = predicted.atoms(int(np.clip(MOST_VALUES // max(predicted.n, 1), LEAST_ATOMS, ATOMS)))
+    return gather_history(values.ravel(), np.repeat(job, values.shape[1]))
 
 
 ENDINGS = ("completes_share", "at_limit_share", "before_limit_share")
@@ -178,13 +169,12 @@ def table_of_next(trained: Trained, next_runs: NextRuns, ended: pd.DataFrame) ->
 
     ended: runs of all jobs that ended, however they did."""
     predicted, usual_s = next_runs.predicted, next_runs.jobs["usual_s"].to_numpy(dtype=float)
-    times = predicted.quantile(np.broadcast_to(LEVELS, (predicted.n, len(LEVELS))))
+    times = predicted.quantiles(LEVELS)
     quantiles = {f"p{round(100 * level):02d}_s": times[:, place] for place, level in enumerate(LEVELS)}
-    is_far = 1 - predicted.cdf_below(FAR_OUT * usual_s)
     table = next_runs.jobs.assign(
         **quantiles,
-        exceeds_2x_share=np.where(usual_s > 0, np.clip(is_far, 0.0, 1.0), np.nan),
-        expected_excess_s=mean_above(predicted, usual_s),
+        exceeds_2x_share=np.where(usual_s > 0, 1 - predicted.cdf_below(FAR_OUT * usual_s), np.nan),
+        expected_excess_s=predicted.mean_above(usual_s),
         shape_ratio=pd.array([pd.NA] * predicted.n, dtype="Int32"),
         shape_delta=pd.array([pd.NA] * predicted.n, dtype="Int32"),
     )
@@ -297,21 +287,22 @@ def job_outlook(
     if job_runs.empty:
         raise NotFound(f"job {group_key!r} of source {source!r} has no finished run with a runtime yet")
     next_runs = predict_next(trained, past, keys=[group_key], now=now)
-    runtimes_s = job_runs["runtime_s"].to_numpy(dtype=float)
+    runtimes_s = past_s = job_runs["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
-    times = np.maximum.accumulate(next_runs.predicted.quantile(np.array([levels]))[0])
-    exceeds = [(time, float(chances_to_exceed(next_runs.predicted, time)[0])) for time in times_s]
-    chances = [chance_beside_history(time, chance, runtimes_s) for time, chance in exceeds]
-    ending = None
-    if trained.outcomes is not None:
+    ending, outcomes = None, trained.outcomes
+    if outcomes is not None:
         features = outcome_features(next_runs.conditions, ended)
-        shares = endings_of(trained.outcomes, next_runs, features).iloc[0]
+        shares = endings_of(outcomes, next_runs, features).iloc[0]
         if shares.notna().all():
             ending = Ending(*map(float, shares))
-            all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
-            for place, time in enumerate(times_s):
-                goes_on = trained.outcomes.goes_on(features, next_runs.by_condition, np.full(len(features), time))
-                chances[place] = chance_beside_history(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
+            past_s = ended.loc[ended["group_key"] == group_key, "runtime_s"].to_numpy(dtype=float)
+
+    def chance_of(time_s: float) -> Any:
+        if outcomes is None or ending is None:
+            return 1 - next_runs.predicted.cdf(time_s)[0]
+        goes_on = outcomes.goes_on(features, next_runs.by_condition, np.full(len(features), time_s))
+        return np.clip(np.nanmean(goes_on), 0.0, 1.0)
+
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,
@@ -319,9 +310,11 @@ def job_outlook(
         n_before=len(job_runs),
         last_at=next_runs.jobs["last_at"].iloc[0],
         usual_s=float(next_runs.jobs["usual_s"].iloc[0]),
-        limits=[Limit(level, float(time), bound(runtimes_s, level)) for level, time in zip(levels, times, strict=True)],
+        limits=[
+            Limit(level, float(next_runs.predicted.quantile(level)[0]), bound(runtimes_s, level)) for level in levels
+        ],
         ending=ending,
-        chances=chances,
+        chances=[chance_beside_history(time_s, chance_of, past_s) for time_s in times_s],
         shapes={
             kind: _shape_chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, next_runs).items()
         },

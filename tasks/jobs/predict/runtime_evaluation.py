@@ -51,9 +51,9 @@ from tasks.jobs.scores import (
     GroupDistance,
     bootstrap_difference,
     calibration_error,
-    compare_pooled,
     coverage_of,
     ks_by_group,
+    ks_pooled,
     pit_values,
 )
 from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet
@@ -287,14 +287,13 @@ def _score(
     pit = pit_values(predicted, actual, np.random.default_rng(params.seed))
     crps_s, is_unseen = predicted.crps(actual), earlier.n == 0
     parts = np.array_split(np.arange(len(rows)), TENTHS) if len(rows) >= LEAST_FOR_TENTHS else []
-    (coverage, width_s), (ks_pooled, mae_s) = coverage_of(predicted, actual), compare_pooled(predicted, actual)
+    coverage, width_s = coverage_of(predicted, actual)
     return Scored(
         measures={
             "crps": float(crps_s.mean()),
             "coverage90": coverage,
             "width90_s": width_s,
-            "ks_pooled": ks_pooled,
-            "percentile_mae_s": mae_s,
+            "ks_pooled": ks_pooled(predicted, actual),
             "pit_error": calibration_error(pit),
         },
         ks_group=ks_by_group(predicted, actual, keys),

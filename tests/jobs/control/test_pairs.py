@@ -24,7 +24,7 @@ from tasks.jobs.control.pairs import (
     score_pairs,
     spread_of,
 )
-from tasks.jobs.distribution import Empirical, gather_history
+from tasks.jobs.distribution import gather_history
 from tasks.jobs.params import MEASURES
 
 
@@ -92,7 +92,7 @@ def test_a_changed_plan_counts_under_the_key_of_its_baseline():
 
 def test_a_predicted_change_is_that_of_the_medians_and_unknown_at_zero_seconds():
     history = gather_history([2.0, 2.0, 4.0, 9.0, 0.0], [0, 0, 1, 1, 2])
-    found = predicted_change(Empirical(history, np.array([0, 2])), Empirical(history, np.array([1, 0])))
+    found = predicted_change(history.rows(np.array([0, 2])), history.rows(np.array([1, 0])))
     assert found.tolist() == pytest.approx([np.log(2), np.nan], nan_ok=True)
 
 
@@ -223,7 +223,7 @@ def compared_pairs(change, n_past=300):
     sides = []
     for level, factor in ((made.log_medians, 1), (made.log_medians + made.log_effects, change.noise_factor)):
         times = np.exp(level.to_numpy()[numbers] + factor * np.tile(noise, len(keys)))
-        sides.append(Empirical(gather_history(times, numbers), group))
+        sides.append(gather_history(times, numbers).rows(group))
     medians_s = np.exp(made.log_medians.to_numpy()[group])
     return pairs, changed, sides[0], sides[1], medians_s
 

@@ -92,7 +92,7 @@ def shapes(medians_s):
     def one(kind, low, high):
         centres = np.array([[0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
         bins = Bins(kind=kind, low=low, high=high, n_bins=3)
-        return ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([1, 1]), 0.0)
+        return ShapeSet(bins, centres, np.array([1, 1]), 0.0)
 
     return HistoricShapes({"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}, medians_s)
 
@@ -232,7 +232,7 @@ CENTRES = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
 
 
 def by_hand(medians_s):
-    return HistoricShapes({"ratio": ShapeSet(BINS, CENTRES, np.ones(2) / 2, np.ones(2, int), 0.0)}, medians_s)
+    return HistoricShapes({"ratio": ShapeSet(BINS, CENTRES, np.ones(2, int), 0.0)}, medians_s)
 
 
 def runs(runtimes_s, group="a"):

@@ -164,7 +164,7 @@ MEDIANS = np.array([10.0, 100.0])
 
 
 def predict(bins=RATIO, *, excess=0.0, prior=0.0, centres=CENTRES):
-    shapes = ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([3, 1]), 0.0)
+    shapes = ShapeSet(bins, centres, np.array([3, 1]), 0.0)
     return predict_by_shapes(shapes, P, MEDIANS, excess, empty_bin_prior=prior)
 
 

@@ -27,7 +27,7 @@ from tasks.jobs.shapes import ShapeSet
 
 BINS = Bins(kind="ratio", low=0, high=2, n_bins=4)  # none, below the median, above it, twice as long or more
 FAST, SLOW = [0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]
-SHAPES = ShapeSet(BINS, np.array([FAST, SLOW]), np.array([0.5, 0.5]), np.array([3, 1]), 0.0)
+SHAPES = ShapeSet(BINS, np.array([FAST, SLOW]), np.array([3, 1]), 0.0)
 POSTERIOR, LABELS = 1e-6, 3
 
 
@@ -72,7 +72,7 @@ def test_runs_of_a_job_that_has_no_row_have_no_label_and_no_posterior():
 
 def test_deltas_are_counted_where_the_shapes_are_of_deltas():
     bins = Bins(kind="delta", low=-5, high=5, n_bins=4)
-    shapes = ShapeSet(bins, SHAPES.centres, SHAPES.prior, SHAPES.n_groups, 0.0)
+    shapes = ShapeSet(bins, SHAPES.centres, SHAPES.n_groups, 0.0)
     _, counts = count_runs(runs_of(a=[0.0, 0.8, 1.2, 2.0]), shapes)  # -10, -2, 2, 10 s
     assert counts.tolist() == [[1, 1, 1, 1]]
 

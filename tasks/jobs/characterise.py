@@ -148,11 +148,11 @@ class GroupCounts:
         """Jobs with at least one finished run."""
         return len(self.keys)
 
-    def dense(self, kind: Kind, groups: Ints) -> Counts:
-        """n_h, the runs in D1 of some jobs, by number, in each bin: (n, n_bins)."""
+    def dense(self, kind: Kind, groups: Ints, part: int = HISTORY) -> Counts:
+        """n_h, the runs of some jobs, by number, in each bin, in one of PARTS, the last being all: (n, n_bins)."""
         places, n_bins = np.full(self.n_groups, -1), self.bins[kind].n_bins
         places[groups] = np.arange(len(groups))
-        cells = self._cells(kind, HISTORY)
+        cells = self._cells(kind, part)
         place = places[self.rows[cells] // N_PARTS]
         cells, place = cells[place >= 0], place[place >= 0]
         weights = self.n_in_cell[cells]

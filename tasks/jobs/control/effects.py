@@ -129,7 +129,7 @@ def assess(
         return measure(predicted, medians, tokens, params)
 
     before, after = measured(frame), measured(edited)
-    support = support_of(frame, edited, training, rng, leaves)
+    support = support_of(frame, edited, training, leaves)
     moves = {kind: moves_of(model, frame, edited, groups, UNITS[kind]) for kind, model in models.items()}
     compared = changes(before, after, jobs, rng)
     return ChangeOutcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support)
@@ -237,9 +237,7 @@ def describe_moves(migration: ShapeMigration, shapes: pd.DataFrame, unit: str = 
     return sentences or ["No runs change their shape."]
 
 
-def support_of(
-    before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame, rng: np.random.Generator, leaves: Leaves
-) -> Support:
+def support_of(before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame, leaves: Leaves) -> Support:
     """How far the training rows support the changed rows. before, after: the same rows; training: the same features.
 
     Outside: a changed feature below the least or above the largest of its training values, or unknown where no
@@ -257,8 +255,8 @@ def support_of(
     high = np.where(np.isnan(known), -np.inf, known).max(axis=0, initial=-np.inf)
     is_odd = (new < low) | (new > high) | (np.isnan(new) & ~np.isnan(known).any(axis=0))
     is_outside = (differs & is_odd)[is_changed]
-    seen = leaves(training.iloc[_sampled(len(training), rng)])
-    usual = likeness(leaves(before.iloc[_sampled(len(before), rng)]), seen)
+    seen = leaves(training)
+    usual = likeness(leaves(before), seen)
     least = np.quantile(usual, MAX_UNLIKE_SHARE, method="lower")
     is_unlike = likeness(leaves(after.iloc[np.flatnonzero(is_changed)]), seen) < least
     is_out = is_outside.any(axis=1)
@@ -287,9 +285,3 @@ def likeness(leaves: NDArray[Any], training: NDArray[Any]) -> Floats:
 def _small(leaves: NDArray[Any]) -> NDArray[Any]:
     """In as few bytes as the numbers need: comparing them is all the work."""
     return leaves.astype(np.uint16) if leaves.size and leaves.min() >= 0 and leaves.max() < 2**16 else leaves
-
-
-def _sampled(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    if n <= MAX_ROWS:
-        return np.arange(n, dtype=np.int64)
-    return np.sort(rng.choice(n, MAX_ROWS, replace=False)).astype(np.int64)

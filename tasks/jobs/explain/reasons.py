@@ -44,6 +44,7 @@ Style = Literal["bytes", "count", "seconds", "hours", "share", "multiple", "cloc
 VARIABLE = "a variable runtime"
 NOTABLE = 0.25  # of the largest part in a family: what may stand for it as well
 LEAST = math.log(1.05)  # what makes a run, or the odds, less than 5 % longer or shorter is no reason
+MOST_REASONS = 5
 MOSTLY = 0.8  # share of a sum from which one feature stands for its family
 NEAR_1 = (0.9, 1.1)
 ALIKE = 0.1  # a tenth more or less is said to be as usual
@@ -143,9 +144,9 @@ class Explanation:
 
 
 def explain_run(
-    parts: Contributions, frame: pd.DataFrame, job: str, typical: Typical, *, scale: Scale = "factor", most: int = 5
+    parts: Contributions, frame: pd.DataFrame, job: str, typical: Typical, *, scale: Scale = "factor"
 ) -> Explanation:
-    """Reasons for one run, at most `most`, by size. parts: one score of one run; frame: its row of features.
+    """Reasons for one run, at most MOST_REASONS, by size. parts: one score of one run; frame: its row of features.
 
     job: its group_key, to compare with what is usual for it in `typical`. A family that changes the runtime or the odds
     by less than LEAST, or of which all is as usual, is no reason. Source: Zhu et al. 2023, section 6.1."""
@@ -156,7 +157,7 @@ def explain_run(
     for family in sorted(members, key=lambda one: -abs(sum(members[one].values()))):
         mine = members[family]
         effect = sum(mine.values())
-        if abs(effect) < LEAST or len(reasons) == most:
+        if abs(effect) < LEAST or len(reasons) == MOST_REASONS:
             break
         shown = _shown(mine, values, typical, job)
         if shown is not None:

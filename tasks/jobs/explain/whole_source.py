@@ -16,7 +16,7 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, against_usual, by_family, runtime_parts, variable_parts
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.params import LABEL_SUPPORT, NO_COLUMN, ExplainParams
+from tasks.jobs.params import NO_COLUMN, ExplainParams
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.shape_labels import label_groups, label_instances
@@ -50,20 +50,18 @@ class HeldOut:
     n_usual: Places
 
 
-def describe_held_out(
-    trained: Trained, runs: pd.DataFrame, *, max_runs: int = MAX_RUNS, usual_runs: int = USUAL_RUNS
-) -> HeldOut:
-    """Split as in training, draw evenly over time, and describe by the features of the model.
+def describe_held_out(trained: Trained, runs: pd.DataFrame) -> HeldOut:
+    """Split as in training, draw at most MAX_RUNS evenly over time, and describe by the features of the model.
 
-    runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. max_runs: test rows at most;
-    usual_runs: earlier runs of a job. Raises BadInput without a run to hold out."""
+    runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. Raises BadInput without a run to hold
+    out."""
     params = trained.params.characterise
     part = assign_periods(runs, params.split)
     medians = historic_medians(runs.assign(part=part), trained.history_s)
     runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
-    test = held_out_places(trained, runs, max_runs)
+    test = held_out_places(trained, runs, MAX_RUNS)
     earlier = earlier_runs(runs.iloc[test], runs)  # those of the job that had ended before the submission, by their end
-    n_usual = np.minimum(earlier.n, usual_runs).astype(np.intp)
+    n_usual = np.minimum(earlier.n, USUAL_RUNS).astype(np.intp)
     stretches = [earlier.order[last + 1 - n : last + 1] for last, n in zip(earlier.last, n_usual, strict=True)]
     usual, first = np.concatenate(stretches).astype(np.intp), np.cumsum(n_usual) - n_usual
     rows = np.unique(np.concatenate([test, usual]))
@@ -120,7 +118,7 @@ def explain_source(explainer: Explainer) -> SourceReasons:
         if variable is not None:
             questions[kind] = variable
             rows = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
-            actual = label_instances(runs["group_key"], label_groups(runs, trained.shapes[kind], LABEL_SUPPORT))
+            actual = label_instances(runs["group_key"], label_groups(runs, trained.shapes[kind]))
             is_right, is_known = classifier.predict_proba(features).argmax(axis=1) == actual, actual >= 0
             rows.append(judge_history(n_before[is_known], is_right[is_known], jobs[is_known], rng))
             insights += [{"kind": kind, "rank": rank, **row} for rank, row in enumerate(rows, 1)]

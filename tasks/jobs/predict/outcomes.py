@@ -54,6 +54,7 @@ N_TREES_PLAIN = 100  # as many as LightGBM grows if nothing is said
 TEST_SHARE = 0.2
 NO_LIMITS = "the log has no time limits"
 MAIN = "outcomes.json"
+ENDINGS = ("completes_share", "at_limit_share", "before_limit_share")
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,6 @@ class EventModel:
 
 
 @dataclass(frozen=True)
-class Endings:
-    """The chances that a run completes, is stopped at its limit, and is stopped before, (n,) each: they sum to 1."""
-
-    completes: Floats
-    at_limit: Floats
-    before_limit: Floats
-
-
-@dataclass(frozen=True)
 class Outcomes:
     """early, late: times of stopped runs as shares of their limits, ascending: those below REACHED, and the others."""
 
@@ -100,8 +92,9 @@ class Outcomes:
         """The chance of each run to complete, sooner or later: (n,)."""
         return self.chances[COMPLETES].predict(features)
 
-    def endings(self, features: pd.DataFrame, predicted: Empirical) -> Endings:
-        """How each of the n runs ends, sooner or later; NaN for runs without a limit.
+    def endings(self, features: pd.DataFrame, predicted: Empirical) -> pd.DataFrame:
+        """The chances that each of the n runs completes, is stopped at its limit, and is stopped before, the columns
+        ENDINGS, sum to 1; NaN for runs without a limit.
 
         predicted: their runtimes if they complete. How many of the stopped runs are stopped at the limit is such that
         both answers agree: P(reaches) = P(completes) (1 - F) + P(stopped) (1 - G) at REACHED."""
@@ -109,15 +102,15 @@ class Outcomes:
         is_limited = np.isfinite(limits_s)
         survivors = completes * (1 - predicted.cdf_below(REACHED * np.where(is_limited, limits_s, 1.0)))
         at_limit = np.clip(reaches - survivors, 0.0, 1 - completes)  # NaN without a limit
-        return Endings(np.where(is_limited, completes, np.nan), at_limit, 1 - completes - at_limit)
+        chances = (np.where(is_limited, completes, np.nan), at_limit, 1 - completes - at_limit)
+        return pd.DataFrame(dict(zip(ENDINGS, chances, strict=True)))
 
     def goes_on(self, features: pd.DataFrame, predicted: Empirical, time_s: Any) -> Floats:
         """The chance that each run has neither completed nor been stopped at times after its start: (n,) or (n, m) as
         time_s, finite; NaN for runs without a limit. predicted: as endings takes it."""
         times_s, limits_s = np.asarray(time_s, dtype=float), _limits_s(features)
-        ends = self.endings(features, predicted)
-        completes, stopped = ends.completes, np.maximum(1 - ends.completes, np.finfo(float).tiny)
-        is_late = ends.at_limit / stopped
+        completes, at_limit, _ = self.endings(features, predicted).to_numpy().T
+        is_late = at_limit / np.maximum(1 - completes, np.finfo(float).tiny)
         if times_s.ndim == 2:
             limits_s, completes, is_late = limits_s[:, None], completes[:, None], is_late[:, None]
         shares = times_s / limits_s

@@ -12,7 +12,7 @@ from tasks.jobs.distribution import Empirical, Floats, gather_history
 from tasks.jobs.normalisation import quantiles
 from tasks.jobs.outlook import Bound, PredictedChance, bound, chance_beside_history, running_outlook
 from tasks.jobs.params import Kind, OutlookParams
-from tasks.jobs.predict.outcomes import ENDED, Outcomes, outcome_features
+from tasks.jobs.predict.outcomes import ENDED, ENDINGS, Outcomes, outcome_features
 from tasks.jobs.predict.peers import JOB, SHARED, SINCE, Histories, log_since, peers_of
 from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
@@ -59,13 +59,13 @@ def end_of(past: pd.DataFrame) -> pd.Timestamp:
     return pd.Timestamp(max(past["ended_at"].max(), past["submitted_at"].max()) + MOMENT)
 
 
-def next_conditions(past: pd.DataFrame, *, now: pd.Timestamp, last_runs: int = LAST_RUNS) -> pd.DataFrame:
-    """Next submissions of each job, under what was known before each of its last runs.
+def next_conditions(past: pd.DataFrame, *, now: pd.Timestamp) -> pd.DataFrame:
+    """Next submissions of each job, under what was known before each of its last LAST_RUNS runs.
 
     Nobody knows yet what the next run will read, or under which load: its last runs show what it may be. The columns
     of past, with submitted_at of next_submissions, without what is known afterwards; as_at: when that last run was
     submitted."""
-    last = past.groupby("group_key", sort=True).tail(last_runs).sort_values(["group_key", "submitted_at", "run_id"])
+    last = past.groupby("group_key", sort=True).tail(LAST_RUNS).sort_values(["group_key", "submitted_at", "run_id"])
     submitted_at = last["group_key"].map(next_submissions(past, now))
     return last.assign(submitted_at=submitted_at, as_at=last["submitted_at"]).reset_index(drop=True)
 
@@ -130,7 +130,6 @@ def pooled(predicted: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]
     return gather_history(values.ravel(), np.repeat(job, values.shape[1]))
 
 
-ENDINGS = ("completes_share", "at_limit_share", "before_limit_share")
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 FAR_OUT = 2.0  # times the usual median
 
@@ -191,9 +190,7 @@ def endings_of(outcomes: Outcomes, next_runs: NextRuns, features: pd.DataFrame) 
     """ENDINGS of the next run of each job, on 0 … n_jobs - 1: the mean over its conditions that have a time limit.
 
     features: of next_runs.conditions, as outcome_features makes them."""
-    ends = outcomes.endings(features, next_runs.by_condition)
-    shares = pd.DataFrame(dict(zip(ENDINGS, (ends.completes, ends.at_limit, ends.before_limit), strict=True)))
-    return shares.groupby(next_runs.conditions["job"].to_numpy()).mean()
+    return outcomes.endings(features, next_runs.by_condition).groupby(next_runs.conditions["job"].to_numpy()).mean()
 
 
 def read_predictions(
@@ -282,10 +279,10 @@ def job_outlook(
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
-        now = log_end(connection, source)
     job_runs = past[past["group_key"] == group_key]
     if job_runs.empty:
         raise NotFound(f"job {group_key!r} of source {source!r} has no finished run with a runtime yet")
+    now = end_of(with_ends(past))
     next_runs = predict_next(trained, past, keys=[group_key], now=now)
     runtimes_s = past_s = job_runs["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
@@ -357,7 +354,7 @@ def runs_going_on(
     card, trained = needed_champion(warehouse, source)
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
-        as_of = log_end(connection, source, with_unfinished=True)
+        as_of = log_end(connection, source)
         running = fetch_runs(connection, source, statuses=RUNNING)
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
     running = running[running["started_at"].notna()].reset_index(drop=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from tasks.errors import BadInput, NotFound
+from tasks.errors import BadInput
 from tasks.jobs.columns import FLAT_COLUMNS
 from tasks.jobs.normalisation import bins_of, histogram, historic_medians, normalise
 from tasks.jobs.params import CharacteriseParams, Kind, SplitParams
@@ -27,8 +27,12 @@ from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 
 ROWS = Path(__file__).with_name("rows.sql")
-SKUS = Path(__file__).with_name("rows_skus.sql")
-VERTICES = Path(__file__).with_name("rows_vertices.sql")
+BY_SKU = Path(__file__).with_name("rows_by_sku.sql")
+LISTS = {  # of jobs.runs, and what is known of each SKU by them: the state of an offered one, and its vertices
+    "skus": "1.0::DOUBLE AS offered, avg(one.load_mean) AS sku_load_mean, avg(one.load_sd) AS sku_load_sd, "
+    "sum(one.free_tokens) AS sku_free_tokens",
+    "vertices": "count(*)::DOUBLE AS vertices",
+}
 FINISHED = ("completed", "unknown")
 IS_READ = """source = $source
     AND (runtime_s IS NOT NULL OR status IN ('running', 'pending'))
@@ -74,8 +78,8 @@ def fetch_runs(
         "source": source, "statuses": list(statuses), "with_what_ifs": with_what_ifs, "group_key": group_key
     }  # fmt: skip
     columns = ", ".join(name for name in FLAT_COLUMNS if name not in ("submitted_at", "operators"))
-    rows, *lists = (file.read_text().format(columns=columns, is_read=IS_READ) for file in (ROWS, SKUS, VERTICES))
-    runs = connection.execute(rows, parameters).df()
+    runs = connection.execute(ROWS.read_text().format(columns=columns, is_read=IS_READ), parameters).df()
+    lists = [BY_SKU.read_text().format(list=name, figures=LISTS[name], is_read=IS_READ) for name in LISTS]
     operators, table_columns = _operators(runs.pop("operators")), _table_columns(runs.pop("features"))
     wide = [_wide(connection.sql(sql, params=parameters).to_arrow_table(), len(runs)) for sql in lists]
     return pd.concat([runs, *wide, operators, table_columns], axis=1)
@@ -136,14 +140,10 @@ def named_columns(connection: Connection, source: str) -> set[str]:
 ENDS = Path(__file__).with_name("log_end.sql")
 
 
-def log_end(connection: Connection, source: str, *, with_unfinished: bool = False) -> pd.Timestamp:
-    """The moment just after the last submission or end of a finished run of a source, UTC, as predicting.end_of has it.
-
-    with_unfinished: of any run, also submitted and started ones that go on. Raises NotFound for a source without."""
-    row = connection.execute(ENDS.read_text(), {"source": source, "with_unfinished": with_unfinished}).fetchone()
-    if row is None or row[0] is None:
-        raise NotFound(f"source {source!r} has no run that has ended; fill it with 'whorl jobs ingest FILE'")
-    return pd.Timestamp(row[0])
+def log_end(connection: Connection, source: str) -> pd.Timestamp:
+    """The moment just after the last submission, start or end of any run of a source that has some, UTC."""
+    ((at,),) = connection.execute(ENDS.read_text(), {"source": source}).fetchall()
+    return pd.Timestamp(at)
 
 
 Period = Literal["D1", "D2", "D3"]

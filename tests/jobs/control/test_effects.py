@@ -220,7 +220,7 @@ def grid(features):
 
 
 def supported(before, after, training, leaves=lambda features: np.zeros((len(features), 1), int)):
-    return support_of(before, after, training, np.random.default_rng(1), leaves)
+    return support_of(before, after, training, leaves)
 
 
 def test_a_value_beyond_the_training_values_is_extrapolated_and_named():
@@ -269,16 +269,3 @@ def test_likeness_is_the_share_of_trees_with_the_nearest_training_row():
     rng = np.random.default_rng(1)
     many = rng.integers(0, 5, (200, 7))  # more than one block
     assert likeness(many, many).tolist() == [1.0] * 200
-
-
-def test_many_training_rows_are_sampled():
-    training = table(a=np.arange(3000) % 3, b=np.arange(3000) % 3)
-    seen = []
-
-    def counting(features):
-        seen.append(len(features))
-        return grid(features)
-
-    before = training.iloc[:5].reset_index(drop=True)
-    support_of(before, before.assign(a=1.0), training, np.random.default_rng(1), leaves=counting)
-    assert seen[0] == 2000

@@ -77,9 +77,9 @@ def test_the_chance_to_go_on_is_the_one_worked_out_by_hand():
 def test_how_a_run_ends_sooner_or_later_is_worked_out_by_hand():
     outcomes, features = by_hand(completes=0.8, reaches=0.18)
     ends = outcomes.endings(features, tens())
-    assert [ends.completes[0], ends.at_limit[0], ends.before_limit[0]] == pytest.approx([0.8, 0.1, 0.1])
+    assert ends.iloc[0].tolist() == pytest.approx([0.8, 0.1, 0.1])
     unlimited = outcomes.endings(features.assign(requested_runtime_s=np.nan), tens())
-    assert np.isnan([unlimited.completes, unlimited.at_limit, unlimited.before_limit]).all()
+    assert unlimited.isna().all(axis=None)
 
 
 @pytest.mark.parametrize(("completes", "reaches"), [(0.8, 0.01), (0.8, 0.99), (1.0, 0.5), (0.0, 0.5), (0.0, 0.0)])

@@ -93,7 +93,7 @@ def find_drift(
     return table[list(COLUMNS)]
 
 
-def drift_words(job: Mapping[str, Any]) -> str:
+def drift_words(job: Mapping[Any, Any]) -> str:
     """The row of a changed job of `find_drift` as a sentence: what changed, by how much, and how sure that is."""
     medians = f"median {duration(job['median_before_s'])}, now {duration(job['median_after_s'])}"
     if math.isfinite(job["median_factor"]):

@@ -1,5 +1,6 @@
 """How good predicted distributions are: scores of runs, coverage, distances of groups, and what is beyond luck."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -114,6 +115,19 @@ CONFIDENCE = 0.95
 CELLS = 4_000_000  # resamples times groups drawn together
 
 
+Figures = dict[str, Any]
+ENDS = {"": "value", "_low": "low", "_high": "high"}  # of a key: what of a difference stands there
+
+
+def known(values: Mapping[str, float | None], reason: str | None = None) -> Figures:
+    """These figures by key; None for what is missing or not finite, with the reason beside it."""
+    figures: Figures = {}
+    for key, value in values.items():
+        is_known = value is not None and bool(np.isfinite(value))
+        figures |= {key: value} if is_known else {key: None, f"{key}.reason": reason or "not a number"}
+    return figures
+
+
 @dataclass(frozen=True)
 class Difference:
     """value: mean of one minus other over n_runs of n_groups; low, high: its interval at CONFIDENCE."""
@@ -124,6 +138,10 @@ class Difference:
     n_runs: int
     n_groups: int
     reason: str | None = None
+
+    def figures(self, key: str, name: str) -> Figures:
+        """Value and ends, `<key><end>.<name>` each."""
+        return known({f"{key}{end}.{name}": getattr(self, field) for end, field in ENDS.items()}, self.reason)
 
 
 def bootstrap_difference(scores: Any, others: Any, groups: Any, rng: np.random.Generator) -> Difference:

@@ -355,8 +355,7 @@ def median_and_high(quantiles: Floats) -> tuple[Floats, Floats]:
     return quantiles[:, middle - 1 : middle + 1].mean(axis=1), quantiles[:, int(np.searchsorted(LEVELS, LEVEL))]
 
 
-def _slow_alarm(source: str, run: Mapping[Any, Any]) -> Alarm:
-    row = {str(name): value for name, value in run.items()}
+def _slow_alarm(source: str, row: Mapping[Any, Any]) -> Alarm:
     took = f"goes on since {duration(row['elapsed_s'])}" if row["is_running"] else f"took {duration(row['elapsed_s'])}"
     most = "at most " if row["predictor"] == LONGEST else ""
     message = (
@@ -419,8 +418,7 @@ def regular_gaps(runs: pd.DataFrame, newest_at: np.datetime64) -> pd.DataFrame:
     )
 
 
-def _stopped_alarm(source: str, job: Mapping[Any, Any]) -> Alarm:
-    row = {str(name): value for name, value in job.items()}
+def _stopped_alarm(source: str, row: Mapping[Any, Any]) -> Alarm:
     message = (
         f"{row['group_key']}: no run for {duration(row['gap_s'])}, usually one every {duration(row['usual_s'])}, "
         f"never more than {duration(row['longest_s'])} apart in its last {GAPS}: it has stopped running"
@@ -460,16 +458,15 @@ def drifted_jobs(
     )
     table = table if model else table.drop(columns=["shape_before", "shape_after"])
     logger.info("%d of %d jobs of source %s have drifted", len(table), len(comparison), source)
-    rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     return [
         Alarm("jobs", source, DRIFT, f"{row['group_key']} @ {utc_text(until_at)}", drift_words(row), as_evidence(row))
-        for row in rows
+        for row in table.to_dict("records")
     ]
 
 
-def as_evidence(figures: Mapping[str, Any]) -> dict[str, Any]:
+def as_evidence(figures: Mapping[Any, Any]) -> dict[str, Any]:
     """The same with plain numbers and times as ISO 8601; what is missing, or is no number, is left out."""
-    return {name: _plain(value) for name, value in figures.items() if value is not None and not pd.isna(value)}
+    return {str(name): _plain(value) for name, value in figures.items() if value is not None and not pd.isna(value)}
 
 
 def _plain(value: Any) -> Any:

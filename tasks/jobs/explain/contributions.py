@@ -28,7 +28,6 @@ from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, POOLED, RELATIVE, Bo
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one
 MIN_RUNS = 3  # of a job: the median of two is no habit
 STEPS = 16  # Gauss-Legendre points: scores of ±10 are then added up to within 1e-4
-BLOCK = 4000  # runs worked on together
 Family = Literal[
     "input", "tokens", "spare tokens", "SKU", "load", "queue", "plan", "history", "calendar", "memory",
     "requested time", "other",
@@ -271,10 +270,8 @@ def towards(parts: Contributions, shapes: Collection[int]) -> Contributions:
     added = np.zeros((n, p, 1))
     known = parts.knows
     if (known & is_target).any() and (known & ~is_target).any():
-        for first in range(0, n, BLOCK):
-            block = slice(first, first + BLOCK)
-            slopes = _mean_slopes(parts.base[block][:, known], parts.raw[block][:, known], is_target[known])
-            added[block, :, 0] = np.einsum("npk,nk->np", parts.added[block][:, :, known], slopes)
+        slopes = _mean_slopes(parts.base[:, known], parts.raw[:, known], is_target[known])
+        added[:, :, 0] = np.einsum("npk,nk->np", parts.added[:, :, known], slopes)
     return Contributions(added, log_odds(parts.base, shapes)[:, None], parts.features)
 
 

@@ -95,11 +95,15 @@ def _even(places: Places, most: int) -> Places:
 
 @dataclass(frozen=True)
 class SourceReasons:
-    """Of the held-out runs of a source: the rows of jobs.cause_families (see family_table) and of jobs.insights."""
+    """Of the held-out runs of a source: the rows of jobs.cause_families (see family_table) and of jobs.insights.
 
+    data_version: of the files that they were read for, empty where they were just made."""
+
+    source: str
     model_id: str
     families: pd.DataFrame
     insights: pd.DataFrame
+    data_version: str = ""
 
 
 def explain_source(explainer: Explainer) -> SourceReasons:
@@ -124,7 +128,7 @@ def explain_source(explainer: Explainer) -> SourceReasons:
             insights += [{"kind": kind, "rank": rank, **row} for rank, row in enumerate(rows, 1)]
     families = family_table(questions, runs)
     families = families.assign(rank=families.groupby("question").cumcount() + 1)
-    return SourceReasons(explainer.model_id, families, pd.DataFrame(insights))
+    return SourceReasons(explainer.source, explainer.model_id, families, pd.DataFrame(insights))
 
 
 def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> pd.DataFrame:
@@ -152,7 +156,6 @@ def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> 
 
 
 RESAMPLES = 1000  # of the jobs, for each interval
-CELLS = 4_000_000  # resamples times groups drawn together
 ROUNDING = 1e-12
 MIN_GROUPS = 10  # fewer groups drawn with replacement give too narrow an interval
 SKU_FEATURE = re.compile(r"(?:vertices|vertex_share)_(.+)_mean")
@@ -251,9 +254,7 @@ def _insight_row(
     return row
 
 
-def rank_correlation(
-    pairs: list[tuple[Any, Any, float]], groups: Any, rng: np.random.Generator, *, n_resamples: int = RESAMPLES
-) -> RankCorrelation:
+def rank_correlation(pairs: list[tuple[Any, Any, float]], groups: Any, rng: np.random.Generator) -> RankCorrelation:
     """Weighted mean of Spearman's rho over pairs of columns, with a percentile interval from drawing groups.
 
     pairs: (x, y, weight), x and y (n,), runs where either is NaN left out of that pair; groups: (n,). Ranks (ties:
@@ -270,12 +271,9 @@ def rank_correlation(
     value = float(_weighted([(moments.sum(axis=0)[None], weight) for moments, weight in used])[0])
     if n_used < 2:
         return RankCorrelation(value, None, None, n_runs, n_used, "one group: nothing to draw from")
-    step, drawn = max(1, CELLS // n_used), []
-    for first in range(0, n_resamples, step):
-        n = min(step, n_resamples - first)
-        counts = rng.multinomial(n_used, np.full(n_used, 1 / n_used), size=n).astype(np.float64)  # (n, n_used)
-        drawn.append(_weighted([(counts @ moments, weight) for moments, weight in used]))
-    low, high = np.nanquantile(np.concatenate(drawn), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    counts = rng.multinomial(n_used, np.full(n_used, 1 / n_used), size=RESAMPLES).astype(np.float64)  # (…, n_used)
+    drawn = _weighted([(counts @ moments, weight) for moments, weight in used])
+    low, high = np.nanquantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return RankCorrelation(value, float(low), float(high), n_runs, n_used)
 
 
@@ -312,17 +310,6 @@ OF_RUN = ("run_id", "group_key", "model_id", "runtime_s", "usual_s", "expected_s
 OF_REASON = ("family", "feature", "value", "typical", "compared_with", "factor")
 
 
-@dataclass(frozen=True)
-class SourceExplanation:
-    """The rows of a source: of jobs.cause_families, jobs.insights, and what they are of."""
-
-    source: str
-    model_id: str
-    data_version: str
-    families: pd.DataFrame
-    insights: pd.DataFrame
-
-
 def write_source(warehouse: Warehouse, source: str, reasons: SourceReasons, params: ExplainParams) -> None:
     """Write families and insights of a source anew, in one transaction; twice changes nothing."""
     with reading(warehouse) as connection:
@@ -339,7 +326,7 @@ def write_reasons(warehouse: Warehouse, source: str, explanations: Sequence[RunR
     return len(rows)
 
 
-def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceExplanation | None:
+def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceReasons | None:
     """What write_source wrote, if it was of this model and the present files; else None."""
     parameters = {"source": source}
     with reading(warehouse) as connection:
@@ -347,11 +334,11 @@ def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceExpla
         version = data_version(connection, WORD, source)
         if connection.execute(sql, parameters).fetchone() != (model_id, version):
             return None
-        frames = [
+        families, insights = (
             connection.execute(f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {order}", parameters).df()
             for name, order in ORDERS.items()
-        ]
-    return SourceExplanation(source, model_id, version, *frames)
+        )
+    return SourceReasons(source, model_id, families, insights, version)
 
 
 def reason_rows(run_reasons: RunReasons) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.outlook import REACHED
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, EarlierRuns, peers_of
 from tasks.jobs.predict.preparation import FINISHED, with_ends
-from tasks.jobs.scores import bootstrap_difference
+from tasks.jobs.scores import Figures, bootstrap_difference, known
 
 ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from
 REACHES, COMPLETES = "reaches", "completes"
@@ -180,7 +180,7 @@ def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -
     return Outcomes(chances, early, late)
 
 
-def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any], Outcomes | None]:
+def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[Figures, Outcomes | None]:
     """Brier scores of the two chances on the last TEST_SHARE of the submissions, by predictor, as figures by key; and
     what was learnt from the others, None without limits.
 
@@ -190,11 +190,10 @@ def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any
     cut = int((1 - TEST_SHARE) * len(ended))
     limited = np.flatnonzero(np.isfinite(_limits_s(ended)))
     old, new = limited[limited < cut], limited[limited >= cut]
-    figures: dict[str, Any] = {"outcome.n": len(new)}
+    figures: Figures = {"outcome.n": len(new)}
     if not len(old) or not len(new):
         keys = ["base_rate", *(f"brier.{measure}.model" for measure in MEASURES.values())]
-        unknown = {f"outcome.{key}": None for key in keys} | {f"outcome.{key}.reason": NO_LIMITS for key in keys}
-        return figures | unknown, None
+        return figures | known(dict.fromkeys(f"outcome.{key}" for key in keys), NO_LIMITS), None
     features, events = outcome_features(ended, ended), _events(ended)
     model = fit_outcomes(features.iloc[:cut], ended.iloc[:cut], seed=seed)
     figures["outcome.base_rate"] = float(events[REACHES][new].mean())
@@ -212,9 +211,7 @@ def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any
         errors = {name: (chance - y[new]) ** 2 for name, chance in chances.items()}
         figures |= {f"outcome.brier.{measure}.{name}": float(error.mean()) for name, error in errors.items()}
         apart = bootstrap_difference(errors["model"], errors["history"], groups, np.random.default_rng(seed))
-        for end, value in (("", apart.value), ("_low", apart.low), ("_high", apart.high)):
-            key = f"outcome.difference{end}.{measure}.history"
-            figures |= {key: value} if value is not None else {key: None, f"{key}.reason": apart.reason}
+        figures |= apart.figures("outcome.difference", f"{measure}.history")
     return figures, model
 
 

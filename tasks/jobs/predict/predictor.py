@@ -72,6 +72,7 @@ FIRST_EXPONENT, LAST_EXPONENT = (int(one) for one in np.frexp(np.exp(LOG_RANGE))
 SCALES = 10.0 ** (DIGITS - np.floor(np.log10(0.5) + np.arange(FIRST_EXPONENT, LAST_EXPONENT + 1) * np.log10(2)))
 TOGETHER = 2_000  # submissions asked at once: their quantiles, 2 MB a part, stay in the cache
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
+PLAIN = ("is_relative", "is_one_enough", "usual_log_s", "grace", "columns", "least_s", "ends")  # in MAIN as they are
 MAIN, TREES, FORMAT = "predictor.json", "boosted.json", 4
 
 
@@ -214,17 +215,11 @@ class Predictor:
         self.boosted.save(folder)
         main = {
             "format": FORMAT,
+            **{name: getattr(self, name) for name in PLAIN},
             "weights": dict(self.weights),
-            "is_relative": self.is_relative,
-            "is_one_enough": self.is_one_enough,
-            "usual_log_s": self.usual_log_s,
             "typical_log_s": self.typical_log_s.tolist(),
             "levels": self.recalibration.levels.tolist(),
             "moved": self.recalibration.moved.tolist(),
-            "grace": self.grace,
-            "columns": list(self.columns),
-            "least_s": self.least_s,
-            "ends": self.ends,
         }
         (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
 

@@ -139,11 +139,8 @@ def test_what_was_stored_is_read_while_model_and_files_are_the_same(caused_log):
     assert read_source(caused_log, "other", model_id) is None
 
 
-RESAMPLES = 300
-
-
 def correlate(pairs, groups):
-    return rank_correlation(pairs, groups, np.random.default_rng(1), n_resamples=RESAMPLES)
+    return rank_correlation(pairs, groups, np.random.default_rng(1))
 
 
 def test_the_correlation_is_that_of_the_ranks():

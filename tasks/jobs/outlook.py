@@ -123,9 +123,7 @@ def bound(runtimes_s: NDArray[np.float64], level: float) -> Bound:
 
     It is one step further out than the plain quantile, since the next run is one more draw: of n exchangeable runs
     the k-th is not exceeded by the next with probability at least k / (n + 1). runtimes_s: (n,).
-    No time if n < 1 / (1 - level). Raises BadSetting for a level outside (0, 1)."""
-    if not 0 < level < 1:
-        raise BadSetting(f"level {level:g}: expected a probability between 0 and 1, such as 0.95")
+    No time if n < 1 / (1 - level); level: between 0 and 1."""
     n, n_needed = len(runtimes_s), math.ceil(1 / (1 - level) - ROUNDING)
     if n < n_needed:
         return Bound(level, None, n_needed)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.errors import BadInput, BadSetting
+from tasks.errors import BadInput
 from tasks.jobs.normalisation import SMOOTHING_BINS, Bins, Counts, Floats, pmfs_of, quantiles, smooth
 from tasks.jobs.params import ShapeParams
 
@@ -20,8 +20,6 @@ def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -
     shapes: (K, H), rows are scaled to sum 1. Returns (K, H). One run in an empty bin would exclude a shape for good.
     Not in the paper."""
     theta = np.atleast_2d(np.asarray(shapes, dtype=float))
-    if not np.isfinite(theta).all() or (theta < 0).any() or (theta.sum(axis=1) <= 0).any():
-        raise BadInput("shapes", "a row that is no distribution", "finite shares of 0 or more, not all 0")
     theta = theta / theta.sum(axis=1, keepdims=True)
     return np.asarray(np.log((1 - empty_bin_prior) * theta + empty_bin_prior / theta.shape[1]))
 
@@ -30,11 +28,8 @@ def log_likelihood(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: flo
     """sum_h n_h log theta_h, the sum of equation 8, as one matrix product: (n_groups, K).
 
     counts: (n_groups, H) runs of each group in each bin; shapes: (K, H). These are the values of Figure 6."""
-    log_theta = log_shapes(shapes, empty_bin_prior=empty_bin_prior)
     n_h = np.atleast_2d(np.asarray(counts, dtype=float))
-    if n_h.shape[1] != log_theta.shape[1]:
-        raise BadInput("counts", f"{n_h.shape[1]} bins", f"the {log_theta.shape[1]} of the shapes")
-    return np.asarray(n_h @ log_theta.T)  # (n_groups, H) @ (H, K)
+    return np.asarray(n_h @ log_shapes(shapes, empty_bin_prior=empty_bin_prior).T)  # (n_groups, H) @ (H, K)
 
 
 def log_posterior(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
@@ -107,9 +102,8 @@ class ShapeFit:
 def fit_shapes(counts: Counts, bins: Bins, params: ShapeParams) -> ShapeFit:
     """K-means over the smoothed PMFs of the groups with enough runs, ranked by 25th-75th gap, smallest first.
 
-    counts: (n_groups, n_bins). The gap is read off the pooled runs of the members, to the resolution of a bin;
-    rank_by_runs makes it exact. Raises BadInput without a group of enough support, BadSetting for more shapes than
-    there are groups, or different PMFs. Source: Zhu et al. 2023, section 4.2."""
+    counts: (n_groups, n_bins), of which largest_k allows params.k shapes. The gap is read off the pooled runs of the
+    members, to the resolution of a bin; rank_by_runs makes it exact. Source: Zhu et al. 2023, section 4.2."""
     counts = np.asarray(counts)
     is_used, pmfs = usable_pmfs(counts, bins, params)
     used_labels, centres, inertia = k_means(pmfs, params.k)
@@ -145,17 +139,12 @@ def rank_by_runs(fit: ShapeFit, values: ArrayLike, groups: ArrayLike) -> tuple[S
 def k_means(pmfs: Floats, k: int) -> tuple[Labels, Floats, float]:
     """Labels (n_groups,), centres (k, n_bins) and inertia, the sum of squared distances to the centres.
 
-    Equal PMFs are merged and weighted, in sorted order: the order of the groups changes nothing. One thread: sums
-    of several end in any order. Raises BadSetting for a k above the number of different PMFs."""
+    k: at most the number of different PMFs. Equal ones are merged and weighted, in sorted order: the order of the
+    groups changes nothing. One thread: sums of several end in any order."""
     from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
     distinct, member_of, weights = np.unique(pmfs, axis=0, return_inverse=True, return_counts=True)
-    if k > len(distinct):
-        raise BadSetting(
-            f"k {k}: {k} shapes of {len(pmfs)} jobs with {len(distinct)} different distributions; "
-            f"expected at most {len(distinct)}; lower k, or min_support for more jobs"
-        )
     with threadpool_limits(1):
         model = KMeans(k, n_init=STARTS, random_state=SEED).fit(distinct, sample_weight=weights)
     centres = np.clip(model.cluster_centers_, 0, None)  # rounding below 0
@@ -167,18 +156,13 @@ def k_means(pmfs: Floats, k: int) -> tuple[Labels, Floats, float]:
 
 
 def largest_k(counts: Counts, bins: Bins, params: ShapeParams) -> int:
-    """The most shapes that these histograms allow: one for each different PMF. Raises as fit_shapes does."""
+    """The most shapes that these histograms allow: one for each different PMF."""
     return len(np.unique(usable_pmfs(np.asarray(counts), bins, params)[1], axis=0))
 
 
 def usable_pmfs(counts: Counts, bins: Bins, params: ShapeParams) -> tuple[NDArray[np.bool_], Floats]:
-    """Which groups have enough support, (n_groups,), and their smoothed PMFs, (n_used, n_bins).
-
-    counts: (n_groups, n_bins). Raises BadInput if none has params.min_support runs."""
+    """Which groups have enough support, (n_groups,), and their smoothed PMFs, (n_used, n_bins)."""
     is_used = counts.sum(axis=1) >= params.min_support
-    if not is_used.any():
-        problem = f"none of {len(counts)} has {params.min_support} runs or more"
-        raise BadInput("jobs", problem, "at least one to take a shape from", "lower min_support")
     return is_used, smooth(pmfs_of(counts[is_used]), bins, SMOOTHING_BINS)
 
 

@@ -70,14 +70,6 @@ def test_busy_days_alone_are_no_change_when_they_count_as_one():
     assert by_run / 200 > 0.2  # what the stretches are for
 
 
-def test_a_stretch_on_both_sides_is_refused():
-    with pytest.raises(ValueError, match="stretch 3: has runs before and after; expected one side"):
-        permutation_test(
-            np.arange(4.0), np.array([1, 3, 3, 4]), np.array([0, 0, 1, 1], dtype=bool),
-            np.random.default_rng(0), max_permutations=100,
-        )  # fmt: skip
-
-
 BINS = Bins(kind="ratio", low=0, high=3, n_bins=3)
 
 

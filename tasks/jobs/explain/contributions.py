@@ -80,9 +80,7 @@ class Contributions:
 
     @property
     def single(self) -> Floats:
-        """added where there is one score, (n, p). Raises ValueError for several: say which is meant by `towards`."""
-        if self.k != 1:
-            raise ValueError(f"contributions: {self.k} scores; expected one; use towards first")
+        """added where there is one score, (n, p)."""
         return np.asarray(self.added[:, :, 0])
 
     def rows(self, which: Rows) -> "Contributions":
@@ -250,7 +248,7 @@ def variable_parts(classifier: LightGbm, features: pd.DataFrame) -> Contribution
 
 def log_odds(raw: Floats, shapes: Collection[int]) -> Floats:
     """log(P(shapes) / P(others)) from raw scores (n, k): (n,)."""
-    is_target = _is_target(raw.shape[1], shapes)
+    is_target = np.isin(np.arange(raw.shape[1]), list(shapes))
     return np.asarray(np.logaddexp.reduce(raw[:, is_target], axis=1) - np.logaddexp.reduce(raw[:, ~is_target], axis=1))
 
 
@@ -263,10 +261,10 @@ def towards(parts: Contributions, shapes: Collection[int]) -> Contributions:
         value_j = sum_c phi_jc * integral over t in [0, 1] of d log_odds(s0 + t (s - s0)) / d s_c,
 
     which adds up to log_odds(s) - log_odds(s0); for two shapes it is phi_j1 - phi_j0. Nothing is added where the
-    model knows only shapes of one side. Raises ValueError for no shape, all of them, or one that is none of the k.
+    model knows only shapes of one side. shapes: some, but not all, of the k.
     Source: Aumann & Shapley 1974; Sundararajan et al. 2017, proposition 1."""
     n, p, k = parts.added.shape
-    is_target = _is_target(k, shapes)
+    is_target = np.isin(np.arange(k), list(shapes))
     added = np.zeros((n, p, 1))
     known = parts.knows
     if (known & is_target).any() and (known & ~is_target).any():
@@ -284,13 +282,6 @@ def _mean_slopes(start: Floats, end: Floats, is_target: NDArray[np.bool_]) -> Fl
         slopes[:, is_target] += weight * softmax(scores[:, is_target], axis=1)
         slopes[:, ~is_target] -= weight * softmax(scores[:, ~is_target], axis=1)
     return slopes
-
-
-def _is_target(k: int, shapes: Collection[int]) -> NDArray[np.bool_]:
-    is_target = np.isin(np.arange(k), list(shapes))
-    if is_target.sum() != len(set(shapes)) or not 0 < is_target.sum() < k:
-        raise ValueError(f"shapes: {sorted(shapes)} of {k}; expected some, but not all, of 0 to {k - 1}")
-    return is_target
 
 
 def push(parts: Contributions, a: int, b: int) -> Floats:

@@ -85,9 +85,7 @@ class LightGbm:
     evidence_powers: tuple[float, ...] = ()
 
     def predict_proba(self, frame: pd.DataFrame) -> Floats:
-        """(n, k), rows sum to 1; 0 for a shape that no training row has, without evidence for it.
-
-        Raises BadInput if a feature lacks."""
+        """(n, k), rows sum to 1; 0 for a shape that no training row has, without evidence for it."""
         x, k = self.prepare(frame), len(self.present)
         if not len(x):
             return np.empty((0, k))
@@ -99,10 +97,7 @@ class LightGbm:
         return multiplied([p, *evidence_of(frame, self.evidence)], np.array(self.evidence_powers))
 
     def prepare(self, frame: pd.DataFrame) -> Floats:
-        """What the booster is given: (n, p), columns found by name. Raises BadInput if one lacks."""
-        if missing := [name for name in self.columns if name not in frame]:
-            problem = f"no {', '.join(missing[:5])}"
-            raise BadInput("features", problem, f"the {len(self.columns)} features of the model", "make them for it")
+        """What the booster is given: (n, p), columns found by name."""
         x = matrix(frame[list(self.columns)])
         return np.where(np.isnan(x), np.array(self.fills), x)
 

@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 
 from tasks.boosters import booster_from, matrix, train_booster
-from tasks.errors import BadInput
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.outlook import REACHED
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, EarlierRuns, peers_of
@@ -162,17 +161,13 @@ def outcome_features(runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
 
 
 def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -> Outcomes:
-    """Learn how runs end. features: (n, p) of outcome_features for the rows of runs, which ended, in order of time.
-
-    Raises BadInput where no run has a time limit."""
+    """Learn how runs end. features: (n, p) of outcome_features for the rows of runs, which ended, in order of time,
+    some of them with a time limit."""
     events, limits_s = _events(runs), _limits_s(runs)
-    is_limited = np.isfinite(limits_s)
-    if not is_limited.any():
-        raise BadInput("training rows", NO_LIMITS, "runs with requested_runtime_s", "predict runtimes alone")
     chances = {
         event: _fit_chance(features[np.isfinite(y)], y[np.isfinite(y)], event, seed) for event, y in events.items()
     }
-    is_stopped = is_limited & (events[COMPLETES] == 0)
+    is_stopped = np.isfinite(limits_s) & (events[COMPLETES] == 0)
     shares = np.sort(runs["runtime_s"].to_numpy(dtype=float)[is_stopped] / limits_s[is_stopped])
     cut = int(np.searchsorted(shares, REACHED))
     late = _thinned(shares[cut:]) if cut < len(shares) else np.ones(1)  # who is stopped at the limit, at the limit

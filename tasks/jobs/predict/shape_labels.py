@@ -15,7 +15,6 @@ from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier
 from tasks.jobs.predict.features import is_of_peers
-from tasks.jobs.predict.peers import require_columns
 from tasks.jobs.predict.preparation import PreparedLog
 from tasks.jobs.shapes import NO_LABEL, Labels, ShapeSet, hard_labels, log_posterior, log_shapes
 
@@ -27,8 +26,7 @@ def count_runs(runs: pd.DataFrame, shapes: ShapeSet, keys: pd.Index | None = Non
 
     runs: group_key, runtime_s, median_s (seconds); the shapes say if ratios or deltas are counted. Runs without a
     median are left out, but their job has a row. keys: the jobs of the rows, default all of `runs` in sorted order;
-    runs of others are left out. Raises BadInput if a column is missing."""
-    require_columns(runs, "runs", ("group_key", "runtime_s", "median_s"))
+    runs of others are left out."""
     index = pd.Index(sorted(runs["group_key"].unique()), dtype=object) if keys is None else keys
     values = normalise(runs["runtime_s"], runs["median_s"], shapes.bins.kind)
     return index, histogram(values, index.get_indexer(pd.Index(runs["group_key"])), len(index), shapes.bins)
@@ -110,10 +108,7 @@ def ceiling(
     A job's distribution is its runs and shape_runs runs of its most likely shape. As many runs as the test period has
     are drawn from it n_draws times and labelled; `hit` is the share of the most frequent label, which the oracle
     always says. Only labelled jobs, of more than most_groups a sample; hit is missing for the others. It errs high: a
-    job's own runs vary less than what it could have done, and the best of finitely many draws is picked. Raises
-    BadInput if counts and by_group differ in length."""
-    if len(by_group) != len(counts):
-        raise BadInput("counts", f"{len(counts)} rows", f"one for each of the {len(by_group)} jobs, in their order")
+    job's own runs vary less than what it could have done, and the best of finitely many draws is picked."""
     rng, is_labelled = np.random.default_rng(seed), (by_group["label"] != NO_LABEL).to_numpy()
     rows = np.sort(rng.permutation(np.flatnonzero(is_labelled))[:most_groups])
     best = shapes.centres[hard_labels(log_posterior(counts, shapes.centres))]

@@ -135,12 +135,6 @@ def test_features_with_names_that_lightgbm_refuses_are_taken():
     assert np.mean(fitted(odd, labels, 3).predict_proba(odd).argmax(axis=1) == labels) > 0.85
 
 
-def test_a_missing_feature_is_named():
-    frame, labels = case()
-    with pytest.raises(BadInput, match="features: no load; expected the 2 features of the model"):
-        fitted(frame, labels, 3).predict_proba(frame[["noise"]])
-
-
 def test_a_feature_that_is_missing_for_the_first_time_counts_as_its_median_and_not_as_zero():
     frame = pd.DataFrame({"x": np.r_[np.linspace(100, 200, 200), np.linspace(201, 400, 600)]})
     found = fitted(frame, np.r_[np.zeros(200), np.ones(600)].astype(int), 2)

@@ -176,9 +176,6 @@ def test_without_limits_there_is_a_reason_in_place_of_a_figure(mixed):
         figures, _ = evaluate_outcomes(runs)
         assert figures["outcome.n"] == 0 and figures["outcome.brier.limit95.model"] is None
         assert "no time limits" in figures["outcome.brier.limit95.model.reason"]
-    runs = mixed.drop(columns="requested_runtime_s")
-    with pytest.raises(BadInput, match="no time limits"):
-        fit_outcomes(outcome_features(runs, runs), runs)
 
 
 def test_a_log_without_users_is_told_by_job_and_request(mixed):

@@ -25,7 +25,7 @@ from tasks.jobs.control.pairs import (
     match_pairs,
     noise_of,
 )
-from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, SetFeature, apply, skus_of
+from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, check_varied, skus_of
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places
 from tasks.jobs.normalisation import historic_medians, quantiles
@@ -190,8 +190,7 @@ class Ground:
         """What is predicted to follow from a change, and what was measured of it, if it was; the same question gets the
         same answer. Raises BadInput if the log does not have what is changed, or one value of it."""
         for edit in scenario.edits:
-            if isinstance(edit, SetFeature):
-                edit.check_varied(self.training)
+            check_varied(edit, self.training)
         subjects, model, rng = self.subjects, self.trained.model, np.random.default_rng(SEED)
         with threadpool_limits(1):
             outcome = assess(

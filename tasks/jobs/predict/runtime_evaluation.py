@@ -37,7 +37,6 @@ from tasks.jobs.predict.peers import (
 from tasks.jobs.predict.predictor import (
     EARLY_SHARES,
     LEAST_TRIED,
-    EarlierPredictions,
     Predictor,
     empirical_of,
     fit_boosted,
@@ -146,7 +145,7 @@ class RuntimeEvaluation:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What all predictors of one evaluation share. old, tried: of the training; known: of the test runs, `rows`."""
+    """What all predictors of one evaluation share. old: of the training; known: of the test runs, `rows`."""
 
     prepared: PreparedLog
     training: Places
@@ -154,7 +153,6 @@ class _Parts:
     old: Histories
     known: Histories
     model: Predictor
-    tried: EarlierPredictions
 
     @property
     def log_s(self) -> Floats:
@@ -193,7 +191,7 @@ def evaluate_runtimes(
     model, tried = fit_predictor(
         features.iloc[training], old, runs.iloc[training], n_trees=params.predict.n_trees, seed=params.seed
     )
-    parts = _Parts(prepared, training, rows, old, known, model, tried)
+    parts = _Parts(prepared, training, rows, old, known, model)
     quantiles, places = model.quantiles(features.iloc[rows], known), training[tried.rows]
     predictions: dict[str, Empirical] = {"model": parts.in_time(quantiles, tried.quantiles, places)}
     predictions |= _baselines(parts, features, params)

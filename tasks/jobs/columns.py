@@ -104,7 +104,7 @@ PLACE = pa.field("place", pa.int64())  # line or row in the file: travels with t
 RUNS_SCHEMA = pa.schema([*((name, kind) for name, (kind, _) in ALL_COLUMNS.items()), PLACE])
 
 
-WORDS: tuple[tuple[Status, str], ...] = (
+STATUS_WORDS: tuple[tuple[Status, str], ...] = (
     ("completed", "completed, complete, success, successful, succeeded, ok, done, finished, passed, pass, warn"),
     ("completed", "erfolgreich, erfolg"),
     ("failed", "failed, failure, fail, error, errored, err, broken, crashed, oom, oom killed, out of memory"),
@@ -184,7 +184,7 @@ def key_of(text: str) -> str:
     return re.sub(r"[\s_+-]+", "", BY_WHOM.sub("", text.strip())).lower()
 
 
-KNOWN: dict[str, Status] = {key_of(word): status for status, words in WORDS for word in words.split(",")}
+KNOWN: dict[str, Status] = {key_of(word): status for status, words in STATUS_WORDS for word in words.split(",")}
 KNOWN_TO_SLURM = KNOWN | {key_of(word): status for status, words in SLURM_ONLY for word in words.split(",")}
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, NotFound, WarehouseBusy
 from tasks.jobs.normalisation import TAIL_SHARE, Bins, Counts, Floats, bins_of, derived_bins
 from tasks.jobs.params import LABEL_SUPPORT, CharacteriseParams, Kind, ShapeParams, SplitParams
-from tasks.jobs.predict.preparation import FINISHED, PERIODS
+from tasks.jobs.predict.preparation import FINISHED, PERIODS, too_few_times
 from tasks.jobs.shapes import (
     NO_LABEL,
     InertiaCurve,
@@ -248,7 +248,7 @@ def _by_time(connection: Connection, params: SplitParams) -> dict[str, Any]:
     hours = connection.execute(HOURS).fetchall()
     n_upto = np.cumsum([n for _, n, _, _ in hours], dtype=np.int64)
     if not len(hours):
-        raise _too_few(0)
+        raise too_few_times(0)
     shares = np.array([params.history_share, params.history_share + params.training_share])
     ranks = np.minimum((shares * n_upto[-1]).astype(int), n_upto[-1] - 1)
     second_at, third_at = (_ranked(connection, hours, n_upto, int(rank)) for rank in ranks)
@@ -279,17 +279,8 @@ def _inside(connection: Connection, at: datetime, low: datetime, high: datetime)
     between = "SELECT min(queued_at), max(queued_at) FROM temp.finished WHERE queued_at > $low AND queued_at < $high"
     ((second, last_but_one),) = connection.execute(between, {"low": low, "high": high}).fetchall()
     if second is None:
-        raise _too_few(1 if low == high else 2)
+        raise too_few_times(1 if low == high else 2)
     return datetime.fromisoformat(str(second if at == low else last_but_one))
-
-
-def _too_few(n_times: int) -> BadInput:
-    return BadInput(
-        "job log",
-        f"runs of {n_times} different times of submission",
-        "at least three, for history, training and test",
-        "give more of the log",
-    )
 
 
 def _medians(connection: Connection, keys: NDArray[np.object_], n_history: Ints) -> Floats:

@@ -167,12 +167,7 @@ def assign_periods(runs: pd.DataFrame, params: SplitParams) -> pd.Series:
     else:
         distinct = np.sort(times.unique())
         if len(distinct) < len(PERIODS):
-            raise BadInput(
-                "job log",
-                f"runs of {len(distinct)} different times of submission",
-                "at least three, for history, training and test",
-                "give more of the log",
-            )
+            raise too_few_times(len(distinct))
         shares = np.array([params.history_share, params.history_share + params.training_share])
         at = np.sort(times.to_numpy())[np.minimum((shares * len(times)).astype(int), len(times) - 1)]
         # each period has at least one time of submission, however uneven the log
@@ -180,6 +175,12 @@ def assign_periods(runs: pd.DataFrame, params: SplitParams) -> pd.Series:
         second = min(max(int(np.searchsorted(distinct, at[1])), first + 1), len(distinct) - 1)
         codes = np.searchsorted(distinct[[first, second]], times.to_numpy(), side="right")
     return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(PERIODS)), index=runs.index, name="part")
+
+
+def too_few_times(n: int) -> BadInput:
+    """What is said of a log whose runs have n different times of submission."""
+    problem, expected = f"runs of {n} different times of submission", "at least three, for history, training and test"
+    return BadInput("job log", problem, expected, "give more of the log")
 
 
 logger = logging.getLogger(__name__)

@@ -187,7 +187,7 @@ def _shares(
     """The trees' weight for each run, with those of peers without runs: (n,); what each other part of peers adds, by
     name of the feature that says it; and what all runs add, (n,)."""
     n, none = len(features), np.zeros(N_CLASSES)
-    support = support_of(known, n)
+    support = support_of(known)
     share, of_all = (np.array(model.weights.get(part, none))[support] for part in (BOOSTED, ALL_RUNS))
     added: dict[str, Floats] = {}
     weighed = [part for part in POOLED if max(model.weights.get(part, none)) > 0]

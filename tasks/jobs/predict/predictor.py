@@ -181,8 +181,7 @@ class Predictor:
         """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
         weights = {part: of_classes for part, of_classes in self.weights.items() if max(of_classes) > 0}
         parts = self.parts(features, known, list(weights))
-        support = support_of(known, len(features))
-        return mixture_by_support(parts, np.array(list(weights.values())).T, support, self.ends)
+        return mixture_by_support(parts, np.array(list(weights.values())).T, support_of(known), self.ends)
 
     def parts(self, features: pd.DataFrame, known: Histories, names: list[str]) -> list[Floats]:
         """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
@@ -259,10 +258,9 @@ class Predictor:
         )
 
 
-def support_of(known: Histories, n: int) -> NDArray[np.intp]:
+def support_of(known: Histories) -> NDArray[np.intp]:
     """The class of each of n submissions by how many runs of its job it knows: (n,), 0 for none."""
-    n_runs = np.isfinite(known.log_s[JOB]).sum(axis=1) if JOB in known.log_s else np.zeros(n, dtype=np.intp)
-    return np.asarray(np.digitize(n_runs, SUPPORT))
+    return np.asarray(np.digitize(np.isfinite(known.log_s[JOB]).sum(axis=1), SUPPORT))
 
 
 @dataclass(frozen=True)
@@ -310,7 +308,7 @@ def fit_predictor(
     late, later = np.arange(cut, len(runs)), features.iloc[cut:]
     if cut < 1 or len(late) < LEAST_TRIED:
         return fitted(slice(None), is_relative=False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
-    support, candidates = support_of(known.rows(slice(cut, None)), len(late)), []
+    support, candidates = support_of(known.rows(slice(cut, None))), []
     for is_relative in (False, True):
         earlier = [(fitted(slice(0, rows.start), is_relative=is_relative), rows) for rows in stretches]
         for is_one_enough in (False, True):

@@ -247,7 +247,7 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     predictions["lightgbm"] = parts.in_time(of_trees, of_trees[:0], nobody)
     cut = int(EARLY_SHARES[0] * len(parts.training))
     early, late = parts.training[:cut], parts.training[cut:]
-    if JOB in known.log_s and cut and len(late) >= LEAST_TRIED:
+    if cut and len(late) >= LEAST_TRIED:
         predictions["stacked"] = _stacked(parts, late, boosted(early, late), of_trees)
     return predictions
 
@@ -258,12 +258,12 @@ def _stacked(parts: _Parts, late: Places, tried: Floats, of_trees: Floats) -> Em
     late: the training runs that the weights are chosen on; tried: what trees that had not learnt from these predict of
     them; of_trees: what trees of all training predict of the test rows; (n, n_levels) each."""
     old, known = parts.old.rows(slice(-len(late), None)), parts.known
-    support = support_of(old, len(late))
+    support = support_of(old)
     parts_late = [tried, history_prediction(old, JOB, tried)]
     weights = best_weights_by_support(parts_late, np.exp(parts.log_s[late]), support)
     before = mixture_by_support(parts_late, weights, support)
     parts_test = [of_trees, history_prediction(known, JOB, of_trees)]
-    return parts.in_time(mixture_by_support(parts_test, weights, support_of(known, len(parts.rows))), before, late)
+    return parts.in_time(mixture_by_support(parts_test, weights, support_of(known)), before, late)
 
 
 def _by_shapes(

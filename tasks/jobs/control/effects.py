@@ -198,7 +198,7 @@ def changes_by_group(outcome: ChangeOutcome) -> pd.DataFrame:
     return by_group.mean().assign(n_runs=by_group.size()).rename_axis("group_key")
 
 
-def moves_of(model: ShapeModel, before: pd.DataFrame, after: pd.DataFrame, groups: Any, unit: str = "") -> ShapeMoves:
+def moves_of(model: ShapeModel, before: pd.DataFrame, after: pd.DataFrame, groups: Any, unit: str) -> ShapeMoves:
     """From which shape to which runs and jobs move, by their features before and after; groups: (n,)."""
     old, new = model.classify(before), model.classify(after)
     runs = migrate(old.argmax(axis=1), new.argmax(axis=1), old.shape[1])

@@ -96,8 +96,6 @@ def contributions(booster: Any, values: Floats, features: Sequence[str], k: int)
     """What each feature adds to the k raw scores of each run.
 
     booster: lightgbm.Booster of k scores; values: (n, p) in the order of its features, whose names are `features`."""
-    if not len(values):
-        return Contributions(np.zeros((0, len(features), k)), np.zeros((0, k)), tuple(features))
     flat = np.asarray(booster.predict(values, pred_contrib=True, num_threads=1 if len(values) <= FEW else 0))
     parts = flat.reshape(len(values), k, len(features) + 1).transpose(0, 2, 1)  # (n, p + 1, k)
     return Contributions(parts[:, :-1], parts[:, -1], tuple(features))
@@ -148,8 +146,6 @@ def boosted_parts(boosted: Boosted, columns: pd.DataFrame) -> tuple[Floats, floa
             first.append(first[-1] + tree["num_leaves"])
         places = np.array(where, dtype=np.int64).reshape(-1, 2).T
         by_leaf = sparse.csr_matrix((steps, (places[0], places[1])), (first[-1], columns.shape[1]))  # sums up repeats
-        if not len(columns):
-            continue
         leaves = np.asarray(booster.predict(matrix(columns), pred_leaf=True, num_threads=1), dtype=np.int64)
         leaves = leaves.reshape(len(columns), -1) + np.array(first[:-1])
         ends = np.arange(len(leaves) + 1) * leaves.shape[1]
@@ -260,17 +256,13 @@ def towards(parts: Contributions, shapes: Collection[int]) -> Contributions:
 
         value_j = sum_c phi_jc * integral over t in [0, 1] of d log_odds(s0 + t (s - s0)) / d s_c,
 
-    which adds up to log_odds(s) - log_odds(s0); for two shapes it is phi_j1 - phi_j0. Nothing is added where the
-    model knows only shapes of one side. shapes: some, but not all, of the k.
+    which adds up to log_odds(s) - log_odds(s0); for two shapes it is phi_j1 - phi_j0. shapes: some, but
+    not all, of those that the model knows, and maybe others.
     Source: Aumann & Shapley 1974; Sundararajan et al. 2017, proposition 1."""
-    n, p, k = parts.added.shape
-    is_target = np.isin(np.arange(k), list(shapes))
-    added = np.zeros((n, p, 1))
-    known = parts.knows
-    if (known & is_target).any() and (known & ~is_target).any():
-        slopes = _mean_slopes(parts.base[:, known], parts.raw[:, known], is_target[known])
-        added[:, :, 0] = np.einsum("npk,nk->np", parts.added[:, :, known], slopes)
-    return Contributions(added, log_odds(parts.base, shapes)[:, None], parts.features)
+    is_target, known = np.isin(np.arange(parts.k), list(shapes)), parts.knows
+    slopes = _mean_slopes(parts.base[:, known], parts.raw[:, known], is_target[known])
+    added = np.einsum("npk,nk->np", parts.added[:, :, known], slopes)
+    return Contributions(added[:, :, None], log_odds(parts.base, shapes)[:, None], parts.features)
 
 
 def _mean_slopes(start: Floats, end: Floats, is_target: NDArray[np.bool_]) -> Floats:

@@ -55,10 +55,7 @@ def describe_held_out(trained: Trained, runs: pd.DataFrame) -> HeldOut:
 
     runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. Raises BadInput without a run to hold
     out."""
-    params = trained.params.characterise
-    part = assign_periods(runs, params.split)
-    medians = historic_medians(runs.assign(part=part), trained.history_s)
-    runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
+    runs = runs.assign(median_s=historic_medians(runs, trained.history_s)["median_s"])
     test = held_out_places(trained, runs, MAX_RUNS)
     earlier = earlier_runs(runs.iloc[test], runs)  # those of the job that had ended before the submission, by their end
     n_usual = np.minimum(earlier.n, USUAL_RUNS).astype(np.intp)

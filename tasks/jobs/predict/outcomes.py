@@ -105,13 +105,11 @@ class Outcomes:
         return pd.DataFrame(dict(zip(ENDINGS, chances, strict=True)))
 
     def goes_on(self, features: pd.DataFrame, predicted: Empirical, time_s: Any) -> Floats:
-        """The chance that each run has neither completed nor been stopped at times after its start: (n,) or (n, m) as
-        time_s, finite; NaN for runs without a limit. predicted: as endings takes it."""
-        times_s, limits_s = np.asarray(time_s, dtype=float), _limits_s(features)
+        """The chance that each run has neither completed nor been stopped at times after its start: (n, m) as time_s,
+        finite; NaN for runs without a limit. predicted: as endings takes it."""
+        times_s, limits_s = np.asarray(time_s, dtype=float), _limits_s(features)[:, None]
         completes, at_limit, _ = self.endings(features, predicted).to_numpy().T
-        is_late = at_limit / np.maximum(1 - completes, np.finfo(float).tiny)
-        if times_s.ndim == 2:
-            limits_s, completes, is_late = limits_s[:, None], completes[:, None], is_late[:, None]
+        completes, is_late = completes[:, None], (at_limit / np.maximum(1 - completes, np.finfo(float).tiny))[:, None]
         shares = times_s / limits_s
         by_then = (1 - is_late) * _cdf(self.early, shares) + is_late * _cdf(self.late, shares)
         return np.asarray(1 - completes * predicted.cdf(times_s) - (1 - completes) * by_then)

@@ -297,7 +297,7 @@ def job_outlook(
     def chance_of(time_s: float) -> Any:
         if outcomes is None or ending is None:
             return 1 - next_runs.predicted.cdf(time_s)[0]
-        goes_on = outcomes.goes_on(features, next_runs.by_condition, np.full(len(features), time_s))
+        goes_on = outcomes.goes_on(features, next_runs.by_condition, np.full((len(features), 1), time_s))
         return np.clip(np.nanmean(goes_on), 0.0, 1.0)
 
     return JobOutlook(

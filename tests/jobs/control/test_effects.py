@@ -204,7 +204,7 @@ def test_nothing_moved_is_an_answer():
 
 def test_the_shape_of_a_job_is_the_most_probable_over_its_runs():
     before = pd.DataFrame([[0.6, 0.4], [0.1, 0.9], [0.5, 0.5]])
-    found = moves_of(ShapeModel(lambda frame: frame.to_numpy(), TABLE_2), before, before[[1, 0]], ["b", "b", "a"])
+    found = moves_of(ShapeModel(lambda frame: frame.to_numpy(), TABLE_2), before, before[[1, 0]], ["b", "b", "a"], "")
     assert found.groups.counts.tolist() == [[1, 0], [1, 0]]  # a: 0 before and after (a tie), b: 1 before, 0 after
     assert found.runs.counts.tolist() == [[1, 1], [1, 0]]
 

@@ -91,7 +91,7 @@ def test_the_chance_to_go_on_falls_from_one_to_none(completes, reaches):
 
 def test_a_run_without_a_limit_has_no_answer():
     outcomes, features = by_hand(0.8, 0.1)
-    assert np.isnan(outcomes.goes_on(features.assign(requested_runtime_s=np.nan), tens(), [50.0])).all()
+    assert np.isnan(outcomes.goes_on(features.assign(requested_runtime_s=np.nan), tens(), [[50.0]])).all()
     assert np.isnan(outcomes.reaches(features.assign(requested_runtime_s=0.0))).all()
 
 
@@ -158,8 +158,8 @@ def test_a_log_of_one_outcome_foretells_it(limited, share, status, chance):
     outcomes = fit_outcomes(features, runs)
     assert outcomes.completes(features)[-1] == pytest.approx(chance, abs=0.02)
     assert outcomes.reaches(features)[-1] == pytest.approx(float(share == 1.0), abs=0.02)
-    goes_on = outcomes.goes_on(features.iloc[[-1]], tens(), [99.0])
-    assert goes_on[0] == pytest.approx(float(share == 1.0) + 0.1 * chance, abs=0.02)
+    goes_on = outcomes.goes_on(features.iloc[[-1]], tens(), [[99.0]])
+    assert goes_on[0, 0] == pytest.approx(float(share == 1.0) + 0.1 * chance, abs=0.02)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
@@ -191,7 +191,7 @@ def test_what_was_saved_predicts_the_same(mixed, tmp_path):
     again = Outcomes.load(tmp_path)
     assert np.array_equal(again.reaches(features), outcomes.reaches(features))
     one = features.iloc[[-1]]
-    assert again.goes_on(one, tens(), [99.0]) == outcomes.goes_on(one, tens(), [99.0])
+    assert again.goes_on(one, tens(), [[99.0]]) == outcomes.goes_on(one, tens(), [[99.0]])
     text = (tmp_path / MAIN).read_text()
     (tmp_path / MAIN).write_text(text.replace('"hour",', ""))
     with pytest.raises(BadInput, match="features"):

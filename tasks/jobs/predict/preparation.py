@@ -110,23 +110,24 @@ def _wide(long: pa.Table, n_runs: int) -> pd.DataFrame:
 
 
 def _operators(texts: pd.Series) -> pd.DataFrame:
-    """A column of counts for each operator; a plan is read once, however many runs have it."""
-    if texts.isna().all():
-        return pd.DataFrame(index=texts.index)
-    codes, plans = pd.factorize(texts)
-    counts = pd.DataFrame([json.loads(plan) for plan in plans]).sort_index(axis=1).add_prefix(OPERATOR).fillna(0.0)
-    return counts.astype(float).reindex(codes).reset_index(drop=True)  # -1, no plan, is missing
+    """A column of counts for each operator."""
+    counts, codes = _unpacked(texts, OPERATOR)
+    return counts.fillna(0.0).astype(float).reindex(codes).reset_index(drop=True)  # -1, no plan, is missing
 
 
 def _table_columns(texts: pd.Series) -> pd.DataFrame:
-    """A column for each further column of the table that was read; none where there are none."""
-    if texts.isna().all():
-        return pd.DataFrame(index=texts.index)
-    codes, objects = pd.factorize(texts)
-    columns = pd.DataFrame([json.loads(content) for content in objects]).sort_index(axis=1).add_prefix(OWN)
+    """A column for each further column of the table that was read."""
+    columns, codes = _unpacked(texts, OWN)
     is_text = [columns[name].map(lambda value: isinstance(value, str)).any() for name in columns]
     kinds = {name: object if text else float for name, text in zip(columns, is_text, strict=True)}
     return columns.astype(kinds).reindex(codes).reset_index(drop=True)  # -1, nothing further, is missing
+
+
+def _unpacked(texts: pd.Series, prefix: str) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+    """JSON objects as columns, a row for each that differs, and the number of each text's, -1 for none."""
+    codes, objects = pd.factorize(texts)
+    rows = pd.DataFrame([json.loads(content) for content in objects])
+    return rows.sort_index(axis=1).add_prefix(prefix), codes
 
 
 def named_columns(connection: Connection, source: str) -> set[str]:

@@ -257,10 +257,10 @@ def as_list_column(given: pd.Series, name: str) -> Any:
     return pd.arrays.ArrowExtensionArray(pa.array(given, type=ALL_COLUMNS[name][0], from_pandas=True))
 
 
-def condition_checks(rows: dict[str, Any], earliest: Any, latest: Any) -> list[Check]:
+def condition_checks(rows: dict[str, Any], latest: Any) -> list[Check]:
     """What can be wrong with the columns of CONDITIONS that are there.
 
-    rows: arrays of one length by column; earliest, latest: what the times of vertices have to lie between, UTC."""
+    rows: arrays of one length by column; latest: of the times of vertices, UTC."""
     checks: list[Check] = []
     if "operators" in rows:
         checks.append(("operators is not a JSON object of counts", _not_counts(rows["operators"])))
@@ -274,7 +274,7 @@ def condition_checks(rows: dict[str, Any], earliest: Any, latest: Any) -> list[C
     if "vertices" in rows:
         some = Elements(rows["vertices"])
         started, ended = some.field("started_at"), some.field("ended_at")
-        is_out = (started < earliest) | (ended < earliest) | (started > latest) | (ended > latest)
+        is_out = (started < EARLIEST) | (ended < EARLIEST) | (started > latest) | (ended > latest)
         checks += [
             ("a vertex without a number from 0", some.rows_with(~(some.field("vertex") >= 0))),
             ("a vertex stands twice in one run", some.stands_twice("vertex")),
@@ -438,5 +438,5 @@ def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[Check]:
         ("negative size or amount; expected 0 or more", (amounts < 0).any(axis=0)),
         ("lies before 1970; check the unit of the times", is_early),
         ("lies in the future; check clock, unit and time zone", is_late),
-        *condition_checks(rows, EARLIEST, latest),
+        *condition_checks(rows, latest),
     ]

@@ -55,7 +55,7 @@ from tasks.jobs.scores import (
     ks_pooled,
     pit_values,
 )
-from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet
+from tasks.jobs.shapes import ShapeSet, log_shapes
 
 STAND_INS = 200  # quantiles that stand for a shape
 
@@ -74,19 +74,12 @@ def global_prediction(ratios: Floats, medians_s: Floats) -> Empirical:
     return even_steps(medians_s[:, None] * np.quantile(ratios, (np.arange(STAND_INS) + 0.5) / STAND_INS))
 
 
-def predict_by_shapes(
-    shapes: ShapeSet,
-    probabilities: Floats,
-    medians_s: Floats,
-    excess: float,
-    *,
-    empty_bin_prior: float = EMPTY_BIN_PRIOR,
-) -> Empirical:
+def predict_by_shapes(shapes: ShapeSet, probabilities: Floats, medians_s: Floats, excess: float) -> Empirical:
     """The paper's prediction: each run's most probable shape, stretched or shifted by the median of its job (5.2).
 
     probabilities: (n, k) of the shapes; medians_s: (n,) seconds, above 0 for ratios; excess: how far outliers lie
     beyond the upper end of the bins in the mean, in normalised units."""
-    theta = (1 - empty_bin_prior) * shapes.centres + empty_bin_prior / shapes.bins.n_bins
+    theta = np.exp(log_shapes(shapes.centres))
     levels = (np.arange(STAND_INS) + 0.5) / STAND_INS
     values = quantiles(theta, shapes.bins, levels)  # (k, STAND_INS)
     values -= excess * np.log(np.minimum((1 - levels) / np.maximum(theta[:, -1:], np.finfo(float).tiny), 1.0))

@@ -4,7 +4,6 @@ What has a row for each run stays in DuckDB, which spills what does not fit; onl
 each bin of a job, comes to Python. DuckDB does not spill median() and quantile(): medians are taken of batches of
 jobs, and quantiles of many jobs together from a fine histogram and the values of the cells that hold them."""
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from tasks.jobs.shapes import (
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import data_version, insert_rows
+from tasks.warehouse.sources import data_version, insert_rows, json_of
 
 Ints = NDArray[np.int64]
 KINDS: tuple[Kind, ...] = ("ratio", "delta")
@@ -498,7 +497,7 @@ def _rows(
     described = table.iloc[order].assign(
         shape=range(used.k), centre=list(shapes.centres), inertia=shapes.inertia, min_support=used.min_support,
         bins_low=bins.low, bins_high=bins.high, n_bins=bins.n_bins, data_version=version,
-        parameters=json.dumps(params.model_dump(mode="json"), sort_keys=True),
+        parameters=json_of(params.model_dump(mode="json")),
     )  # fmt: skip
     is_elbow = [k == curve.elbow for k in curve.ks]
     return {

@@ -1,7 +1,6 @@
 """What makes the runs of a source long and its jobs variable, the insights of the paper about variation, each tested on
 this log (holds, does not hold, or cannot be told), and the rows of all this in the warehouse."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import CONFIDENCE
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import data_version, replace_rows
+from tasks.warehouse.sources import data_version, json_of, replace_rows
 
 Places = NDArray[np.intp]
 MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more
@@ -311,7 +310,7 @@ def write_source(warehouse: Warehouse, source: str, reasons: SourceReasons, para
     """Write families and insights of a source anew, in one transaction; twice changes nothing."""
     with reading(warehouse) as connection:
         version = data_version(connection, WORD, source)
-    made_of = {"data_version": version, "parameters": json.dumps(params.model_dump(mode="json"), sort_keys=True)}
+    made_of = {"data_version": version, "parameters": json_of(params.model_dump(mode="json"))}
     frames = {"cause_families": reasons.families, "insights": reasons.insights, "explanations": pd.DataFrame([made_of])}
     replace_rows(warehouse, WORD, {"source": source, "model_id": reasons.model_id}, frames)
 

@@ -42,8 +42,8 @@ class JobAgainstShapes:
 
 def compare_with_shapes(
     group_key: str, counts: Counts, shapes: ShapeSet, numbers: tuple[int, int] | None = None
-) -> JobAgainstShapes | None:
-    """The job against two shapes, by default the most likely and the second; None for a job without runs.
+) -> JobAgainstShapes:
+    """The job against two shapes, by default the most likely and the second.
 
     counts: (n_bins,). Raises BadSetting for a number that is no shape, or only one shape."""
     k = len(shapes.n_groups)
@@ -52,8 +52,6 @@ def compare_with_shapes(
     if numbers is not None and not (len(set(numbers)) == 2 and all(0 <= number < k for number in numbers)):
         shown = " and ".join(str(number) for number in numbers)
         raise BadSetting(f"shapes {shown}: expected two different ones of the {k} shapes, from 0 to {k - 1}")
-    if not np.sum(counts):
-        return None
     likelihoods = log_likelihood(counts, shapes.centres)[0]
     posteriors = np.exp(log_posterior(counts, shapes.centres))[0]
     if numbers is None:
@@ -82,7 +80,8 @@ def job_against_shapes(
     characterisation = read_characterised(warehouse, source).get(kind)
     if characterisation is None:
         raise NotFound(f"source {source!r} has no {kind} shapes; ask for the other normalisation")
-    bins, against = characterisation.shapes.bins, None
+    bins = characterisation.shapes.bins
+    counts = np.zeros(bins.n_bins, dtype=np.int64)
     with reading(warehouse) as connection:
         row = connection.execute(MEDIAN, {"source": source, "kind": kind, "job": job}).fetchone()
         runs = fetch_runs(connection, source, group_key=job) if row else None
@@ -90,7 +89,6 @@ def job_against_shapes(
         medians = historic_medians(runs, {} if row[0] is None else {job: float(row[0])})
         index = bins.index(normalise(runs["runtime_s"], medians["median_s"], kind))
         counts = np.bincount(index[index >= 0], minlength=bins.n_bins).astype(np.int64)
-        against = compare_with_shapes(job, counts, characterisation.shapes, numbers)
-    if against is None:
+    if not counts.any():
         raise NotFound(f"job {job!r} of source {source!r}: no finished run has a median to be compared with ({kind})")
-    return against
+    return compare_with_shapes(job, counts, characterisation.shapes, numbers)

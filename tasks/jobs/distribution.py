@@ -12,21 +12,10 @@ Rows = slice | NDArray[np.int64]
 ROUNDING = 1e-9  # of levels, so that 1/3 finds the first of three
 
 
-def checked(name: str, values: Any, n: int, expected: str, low: float = -np.inf, high: float = np.inf) -> Floats:
-    """values as float64 of shape (n,) or (n, m); one value counts for all. Raises ValueError for another shape, and,
-    with how many and the first of them, for NaN and values outside (low, high)."""
+def _for_each(values: Any, n: int) -> Floats:
+    """values as float64, (n,) or (n, m); one value counts for all n."""
     numbers = np.asarray(values, dtype=np.float64)
-    numbers = np.full(n, numbers) if numbers.ndim == 0 else numbers
-    if numbers.ndim > 2 or len(numbers) != n:
-        raise ValueError(f"{name}: shape {numbers.shape}; expected one value, ({n},) or ({n}, m)")
-    is_wrong = ~((numbers > low) & (numbers < high))
-    if is_wrong.any():
-        place = tuple(int(i) for i in np.argwhere(is_wrong)[0])
-        raise ValueError(
-            f"{name}: {int(is_wrong.sum())} of {numbers.size} values cannot be used, the first at row "
-            f"{', '.join(map(str, place))} ({numbers[place]:g}); expected {expected}"
-        )
-    return numbers
+    return np.full(n, numbers) if numbers.ndim == 0 else numbers
 
 
 @dataclass(frozen=True)
@@ -34,9 +23,8 @@ class Empirical:
     """Distributions of runtime in seconds, one for each of n instances: the steps of its values, all of equal weight.
 
     values_s: (n_values,), of several instances one after the other, ascending within each; starts, sizes: (n,), where
-    the values of each instance begin, and how many it has, at least one. x: runtimes in seconds, one for all, (n,) or
-    (n, m): row i is asked of instance i; the answer has the shape of x, (n,) for one. All methods raise ValueError for
-    NaN, an infinite x or a wrong shape."""
+    the values of each instance begin, and how many it has, at least one. x: finite seconds, one for all, (n,) or (n, m): row
+    i is asked of instance i; the answer has the shape of x, (n,) for one."""
 
     values_s: Floats
     starts: Ints
@@ -61,7 +49,7 @@ class Empirical:
 
     def _share(self, x: Any, *, is_closed: bool) -> Floats:
         """The share of the values of at most x (is_closed) or below x: a binary search in all instances at once."""
-        times = checked("x", x, self.n, "a finite number of seconds")
+        times = _for_each(x, self.n)
         starts, sizes = self._beside(times)
         low, high = np.broadcast_arrays(starts, times)[0], np.broadcast_arrays(starts + sizes, times)[0]
         for _ in range(int(self.sizes.max(initial=1)).bit_length()):
@@ -73,7 +61,7 @@ class Empirical:
 
     def quantile(self, q: Any) -> Floats:
         """Seconds: the smallest x with cdf(x) >= q. q: a level for all, (n,) or (n, m), between 0 and 1."""
-        levels = checked("q", q, self.n, "a level between 0 and 1", 0.0, 1.0)
+        levels = _for_each(q, self.n)
         starts, sizes = self._beside(levels)
         place = np.ceil((levels - ROUNDING) * sizes).astype(np.int64) - 1
         return np.asarray(self.values_s[starts + np.maximum(place, 0)])
@@ -86,7 +74,7 @@ class Empirical:
         """Seconds: the integral over t of (cdf(t) - 1{t >= x})²; 0 is perfect. x: one for all, or (n,).
 
         It is sum_k p_k |v_k - x| - 1/2 sum_jk p_j p_k |v_j - v_k|, values v of weight p (Gneiting & Raftery 2007)."""
-        times = checked("x", x, self.n, "a finite number of seconds")
+        times = _for_each(x, self.n)
         instance, place, value = self._flat()
         upto, at, is_last = (place + 1) / self.sizes[instance], times[instance], place + 1 == self.sizes[instance]
         below, above = np.minimum(value, at), np.maximum(value, at)
@@ -98,7 +86,7 @@ class Empirical:
 
     def mean_above(self, x: Any) -> Floats:
         """E[(T - x)+] in seconds, the integral of P(T > t) over t > x; x: one for all, or (n,)."""
-        times = checked("x", x, self.n, "a finite number of seconds")
+        times = _for_each(x, self.n)
         instance, _, value = self._flat()
         return np.asarray(
             np.bincount(instance, np.maximum(value - times[instance], 0.0), minlength=self.n) / self.sizes

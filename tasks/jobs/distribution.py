@@ -23,8 +23,8 @@ class Empirical:
     """Distributions of runtime in seconds, one for each of n instances: the steps of its values, all of equal weight.
 
     values_s: (n_values,), of several instances one after the other, ascending within each; starts, sizes: (n,), where
-    the values of each instance begin, and how many it has, at least one. x: finite seconds, one for all, (n,) or (n, m):
-    row i is asked of instance i; the answer has the shape of x, (n,) for one."""
+    the values of each instance begin, and how many it has, at least one. x: finite seconds, one for all, (n,) or
+    (n, m): row i is asked of instance i; the answer has the shape of x, (n,) for one."""
 
     values_s: Floats
     starts: Ints

@@ -16,7 +16,7 @@ from tasks.report.result import Column, columns, count, extra, records
 if TYPE_CHECKING:
     from tasks.jobs.control.answering import ChangeAnswer, Ground
     from tasks.jobs.explain.reasons import Explanation, RunReasons
-    from tasks.jobs.explain.whole_source import SourceExplanation
+    from tasks.jobs.explain.whole_source import SourceReasons
     from tasks.jobs.outlook import PredictedChance
     from tasks.jobs.params import ExplainParams, Kind
     from tasks.jobs.predict.predicting import JobOutlook, ShapeChance
@@ -366,7 +366,7 @@ def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
         show_facts({FAMILY_WORDS.get(reason.family, reason.family): reason.text for reason in reasons})
 
 
-def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExplanation":
+def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceReasons":
     """The tables of a source as its files and its model have them now; made where they are not."""
     from tasks.errors import NotFound
     from tasks.jobs import steps
@@ -387,7 +387,7 @@ def _fresh(call: Invocation, source: str, params: "ExplainParams") -> "SourceExp
     return explanation
 
 
-def _show_source(call: Invocation, explanation: "SourceExplanation") -> None:
+def _show_source(call: Invocation, explanation: "SourceReasons") -> None:
     from tasks.jobs.explain.reasons import KIND
     from tasks.jobs.params import FAMILY_WORDS
     from tasks.report.jobs import families_table, insights_table, lacking_columns

@@ -4,9 +4,8 @@ What has a row for each run stays in DuckDB, which spills what does not fit; onl
 each bin of a job, comes to Python. DuckDB does not spill median() and quantile(): medians are taken of batches of
 jobs, and quantiles of many jobs together from a fine histogram and the values of the cells that hold them."""
 
-import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
@@ -19,10 +18,9 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, NotFound, WarehouseBusy
 from tasks.jobs.normalisation import TAIL_SHARE, Bins, Counts, Floats, bins_of, derived_bins
 from tasks.jobs.params import LABEL_SUPPORT, CharacteriseParams, Kind, ShapeParams, SplitParams
-from tasks.jobs.predict.preparation import FINISHED, PERIODS
+from tasks.jobs.predict.preparation import FINISHED, PERIODS, too_few_times
 from tasks.jobs.shapes import (
     NO_LABEL,
-    TABLE_COLUMNS,
     InertiaCurve,
     Labels,
     ShapeFit,
@@ -38,7 +36,7 @@ from tasks.jobs.shapes import (
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import data_version, insert_rows
+from tasks.warehouse.sources import data_version, insert_rows, json_of
 
 Ints = NDArray[np.int64]
 KINDS: tuple[Kind, ...] = ("ratio", "delta")
@@ -249,7 +247,7 @@ def _by_time(connection: Connection, params: SplitParams) -> dict[str, Any]:
     hours = connection.execute(HOURS).fetchall()
     n_upto = np.cumsum([n for _, n, _, _ in hours], dtype=np.int64)
     if not len(hours):
-        raise _too_few(0)
+        raise too_few_times(0)
     shares = np.array([params.history_share, params.history_share + params.training_share])
     ranks = np.minimum((shares * n_upto[-1]).astype(int), n_upto[-1] - 1)
     second_at, third_at = (_ranked(connection, hours, n_upto, int(rank)) for rank in ranks)
@@ -280,17 +278,8 @@ def _inside(connection: Connection, at: datetime, low: datetime, high: datetime)
     between = "SELECT min(queued_at), max(queued_at) FROM temp.finished WHERE queued_at > $low AND queued_at < $high"
     ((second, last_but_one),) = connection.execute(between, {"low": low, "high": high}).fetchall()
     if second is None:
-        raise _too_few(1 if low == high else 2)
+        raise too_few_times(1 if low == high else 2)
     return datetime.fromisoformat(str(second if at == low else last_but_one))
-
-
-def _too_few(n_times: int) -> BadInput:
-    return BadInput(
-        "job log",
-        f"runs of {n_times} different times of submission",
-        "at least three, for history, training and test",
-        "give more of the log",
-    )
 
 
 def _medians(connection: Connection, keys: NDArray[np.object_], n_history: Ints) -> Floats:
@@ -367,18 +356,6 @@ class Characterisation:
     curve: InertiaCurve
 
 
-@dataclass(frozen=True)
-class _Described:
-    """fit: labels (n_groups,) of all jobs of the log; params: as they were used. table: Table 2, in the order of the
-    shapes; posterior: (n_groups, N_PARTS, K)."""
-
-    fit: ShapeFit
-    params: ShapeParams
-    curve: InertiaCurve
-    table: pd.DataFrame
-    posterior: Floats
-
-
 def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> Characterised:
     """Write the shapes of one source and those of its jobs anew, in one transaction; twice changes nothing.
 
@@ -392,11 +369,14 @@ def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) 
     clustered = {kind: fit for kind in KINDS if (fit := _cluster(counts, kind, params)) is not None}
     if not clustered:
         raise BadInput(f"source {source!r}", "no run has a historic median", "finished runs with a runtime")
-    kinds = {kind: _describe(warehouse, source, params, version, counts, *fit) for kind, fit in clustered.items()}
+    rows = {kind: _rows(warehouse, source, params, version, counts, *fit) for kind, fit in clustered.items()}
     with writing(warehouse) as connection, transaction(connection):
         _refuse_change(connection, source, version)
-        _write(connection, source, version, params, counts, kinds)
-    k = {kind: description.params.k for kind, description in kinds.items()}
+        for name in TABLES:
+            connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
+            for kind in rows:
+                insert_rows(connection, f"jobs.{name}", rows[kind][name], {"source": source, "kind": kind})
+    k = {kind: used.k for kind, (_, used, _) in clustered.items()}
     logger.info("characterised %d jobs of source %s: shapes %s", counts.n_groups, source, k)
     return Characterised(data_version=version, n_groups=counts.n_groups, k=k)
 
@@ -426,7 +406,7 @@ def fetch_shapes(connection: Connection, source: str, kind: Kind) -> Characteris
     first, n_groups = rows.iloc[0], rows["n_groups"].to_numpy(dtype=np.int64)
     cut = Bins(kind=kind, low=first["bins_low"], high=first["bins_high"], n_bins=int(first["n_bins"]))
     centres = np.stack([np.asarray(centre, dtype=float) for centre in rows["centre"]])
-    shapes = ShapeSet(cut, centres, n_groups / n_groups.sum(), n_groups, float(first["inertia"]))
+    shapes = ShapeSet(cut, centres, n_groups, float(first["inertia"]))
     bends = curve[curve["is_elbow"]]["k"].tolist()
     points = InertiaCurve(curve["k"].tolist(), curve["inertia"].tolist(), bends[0] if bends else None)
     return Characterisation(shapes, rows, points)
@@ -483,7 +463,7 @@ def _cluster(
     return ShapeFit(fit.shapes, labels), used, inertia_curve(history, bins, used)
 
 
-def _describe(
+def _rows(
     warehouse: Warehouse,
     source: str,
     params: CharacteriseParams,
@@ -492,9 +472,9 @@ def _describe(
     fit: ShapeFit,
     used: ShapeParams,
     curve: InertiaCurve,
-) -> _Described:
-    """The shapes of one kind by the exact gap of their members' runs, their posterior, and the table of rank_by_runs
-    over the runs in D1, std to 12 digits. Source: Table 2."""
+) -> dict[str, pa.Table]:
+    """The rows of TABLES of one kind: its shapes by the exact gap of their members' runs, with Table 2 over the runs in
+    D1, std to 12 digits; the posterior of each job; and the curve."""
     bins, labels = fit.shapes.bins, fit.labels
     members = MEMBERS.format(value=NORMALISED[bins.kind]) + " AND label IS NOT NULL"
     with reading(warehouse) as connection:
@@ -513,46 +493,23 @@ def _describe(
     table["n_runs"] = table["n_runs"].fillna(0).astype(np.int64)
     table["p25_p75"], table["p95"] = quantiles[0.75] - quantiles[0.25], quantiles[0.95]
     order = table["p25_p75"].to_numpy().argsort(kind="stable")
-    fit = in_order(fit, order)
-    posterior = np.exp(counts.log_posteriors(bins.kind, fit.shapes.centres))
-    return _Described(fit, used, curve, table[TABLE_COLUMNS].iloc[order].reset_index(drop=True), posterior)
+    shapes = in_order(fit, order).shapes
+    described = table.iloc[order].assign(
+        shape=range(used.k), centre=list(shapes.centres), inertia=shapes.inertia, min_support=used.min_support,
+        bins_low=bins.low, bins_high=bins.high, n_bins=bins.n_bins, data_version=version,
+        parameters=json_of(params.model_dump(mode="json")),
+    )  # fmt: skip
+    is_elbow = [k == curve.elbow for k in curve.ks]
+    return {
+        "shapes": pa.Table.from_pandas(described, preserve_index=False),
+        "group_shapes": _group_rows(counts, np.exp(counts.log_posteriors(bins.kind, shapes.centres)), bins.kind),
+        "shape_curve": pa.table({"k": curve.ks, "inertia": curve.inertias, "is_elbow": is_elbow}),
+    }
 
 
 def _refuse_change(connection: Connection, source: str, version: str) -> None:
     if data_version(connection, "jobs", source) != version:
         raise WarehouseBusy(f"source {source!r}: other files came in while its shapes were made; make them again")
-
-
-def _write(
-    connection: Connection,
-    source: str,
-    version: str,
-    params: CharacteriseParams,
-    counts: GroupCounts,
-    kinds: Mapping[Kind, _Described],
-) -> None:
-    """Replace all rows of a source in TABLES; the caller opens the transaction."""
-    parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
-    for name in TABLES:
-        connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
-    for kind, description in kinds.items():
-        shapes, curve = description.fit.shapes, description.curve
-        described = description.table.assign(
-            shape=range(len(description.table)), centre=list(shapes.centres), inertia=shapes.inertia
-        )
-        ends = {"bins_low": shapes.bins.low, "bins_high": shapes.bins.high, "n_bins": shapes.bins.n_bins}
-        described = described.assign(**ends, min_support=description.params.min_support)
-        rows = {
-            "shapes": pa.Table.from_pandas(
-                described.assign(data_version=version, parameters=parameters), preserve_index=False
-            ),
-            "group_shapes": _group_rows(counts, description.posterior, kind),
-            "shape_curve": pa.table(
-                {"k": curve.ks, "inertia": curve.inertias, "is_elbow": [k == curve.elbow for k in curve.ks]}
-            ),
-        }
-        for name, table in rows.items():
-            insert_rows(connection, f"jobs.{name}", table, {"source": source, "kind": kind})
 
 
 def _group_rows(counts: GroupCounts, posteriors: Floats, kind: Kind) -> pa.Table:

@@ -105,118 +105,85 @@ PLACE = pa.field("place", pa.int64())  # line or row in the file: travels with t
 RUNS_SCHEMA = pa.schema([*((name, kind) for name, (kind, _) in ALL_COLUMNS.items()), PLACE])
 
 
-PLAIN: dict[str, Status] = {
-    **dict.fromkeys(
-        ("completed", "complete", "success", "successful", "succeeded", "ok", "done", "finished", "passed", "pass",
-         "succ", "warn", "ended ok", "✔", "✓", "✅", "erfolgreich", "erfolg", "abgeschlossen", "beendet", "réussi",
-         "réussie", "succès", "terminé", "terminée", "completado", "completada", "terminado", "finalizado", "éxito",
-         "exitoso", "correcto", "completato", "completata", "riuscito", "successo", "concluído", "sucesso", "geslaagd",
-         "voltooid"),
-        "completed",
-    ),
-    **dict.fromkeys(
-        ("failed", "failure", "fail", "error", "errored", "err", "broken", "crashed", "oom", "oom killed", "abend",
-         "out of memory", "ended not ok", "not ok", "nok", "ko", "unsuccessful", "completed with errors", "✘", "✗",
-         "❌", "fehler", "fehlgeschlagen", "échec", "échoué", "échouée", "erreur", "fallido", "fallida", "fallo",
-         "fallito", "fallita", "errore", "falhou", "falha", "erro", "mislukt", "fout"),
-        "failed",
-    ),
-    **dict.fromkeys(
-        ("cancelled", "canceled", "aborted", "abort", "killed", "terminated", "interrupted", "skipped", "abgebrochen",
-         "annulé", "annulée", "cancelado", "cancelada", "annullato", "annullata", "geannuleerd"),
-        "cancelled",
-    ),
-    **dict.fromkeys(("timeout", "timed out", "time limit", "deadline exceeded", "expired"), "timeout"),
-    **dict.fromkeys(("running", "active", "executing", "in progress", "started"), "running"),
-    **dict.fromkeys(("pending", "queued", "waiting", "scheduled", "submitted", "created", "held"), "pending"),
-    "unknown": "unknown",
-}  # fmt: skip
-GITHUB: dict[str, Status] = {  # conclusions and states of workflow runs
-    "neutral": "completed",  # ended, and holds nothing up
-    "startup_failure": "failed",
-    "stale": "cancelled",  # given up after two weeks
-    "action_required": "pending",  # waits for somebody's leave
-    "requested": "pending",
-}
-GITLAB: dict[str, Status] = {
-    "canceling": "running",
-    **dict.fromkeys(("waiting_for_resource", "waiting_for_callback", "preparing", "manual"), "pending"),
-}
-AIRFLOW: dict[str, Status] = {
-    "up_for_retry": "failed",  # this try; the next one is a run of its own
-    "restarting": "failed",
-    "upstream_failed": "cancelled",  # never began
-    "removed": "cancelled",
-    "deferred": "running",  # has begun, and waits in a triggerer
-    "up_for_reschedule": "running",  # a sensor between two looks
-    "awaiting_input": "running",
-}
-KUBERNETES: dict[str, Status] = {  # phases of pods, conditions and reasons of jobs and pods
-    "SuccessCriteriaMet": "completed",
-    "Evicted": "failed",  # its phase is Failed, and it is not taken up again
-    **dict.fromkeys(("FailureTarget", "OOMKilled", "BackoffLimitExceeded"), "failed"),
-    **dict.fromkeys(("CrashLoopBackOff", "ContainerCannotRun"), "failed"),
-    "Terminating": "running",
-    **dict.fromkeys(("ContainerCreating", "PodInitializing", "ImagePullBackOff", "ErrImagePull"), "pending"),
-}
-JENKINS: dict[str, Status] = {"UNSTABLE": "completed", "NOT_BUILT": "cancelled"}  # unstable: it ended, tests failed
-SNOWFLAKE: dict[str, Status] = {"INCIDENT": "failed", "FAILED_WITH_INCIDENT": "failed", "RESUMING_WAREHOUSE": "pending"}
-DATABRICKS: dict[str, Status] = {  # result states, and codes of what ended a run
-    **dict.fromkeys(
-        ("SUCCESS_WITH_FAILURES", "INTERNAL_ERROR", "DRIVER_ERROR", "CLUSTER_ERROR", "REPOSITORY_CHECKOUT_FAILED",
-         "INVALID_CLUSTER_REQUEST", "STORAGE_ACCESS_ERROR", "RUN_EXECUTION_ERROR", "UNAUTHORIZED_ERROR",
-         "LIBRARY_INSTALLATION_ERROR", "RESOURCE_NOT_FOUND", "INVALID_RUN_CONFIGURATION", "CLOUD_FAILURE"),
-        "failed",
-    ),
-    **dict.fromkeys(
-        ("USER_CANCELED", "UPSTREAM_CANCELED", "MAXIMUM_CONCURRENT_RUNS_REACHED", "MAX_CONCURRENT_RUNS_EXCEEDED",
-         "EXCLUDED", "DISABLED"),
-        "cancelled",
-    ),
-    "BLOCKED": "pending",
-}  # fmt: skip
-CLUSTERS: dict[str, Status] = {  # YARN, AWS Batch, EMR, Azure, Tekton
-    "TERMINATED_WITH_ERRORS": "failed",
-    **dict.fromkeys(("NEW", "NEW_SAVING", "ACCEPTED", "RUNNABLE", "STARTING", "notStarted"), "pending"),
-    "partiallySucceeded": "completed",
-    **dict.fromkeys(("PipelineRunTimeout", "TaskRunTimeout"), "timeout"),
-    **dict.fromkeys(("TaskRunCancelled", "CancelledRunningFinally", "StoppedRunningFinally"), "cancelled"),
-}
-AUTOSYS: dict[str, Status] = {
-    "SU": "completed", "FA": "failed", "TE": "cancelled", "RU": "running", "AC": "pending", "IN": "pending",
-}  # fmt: skip
-NEXTFLOW: dict[str, Status] = {"CACHED": "completed"}  # its trace repeats the times of the run that made the result
-LSF: dict[str, Status] = {  # man bjobs, "STAT"
-    "EXIT": "failed",
-    **dict.fromkeys(("RUN", "USUSP", "SSUSP"), "running"),
-    **dict.fromkeys(("PEND", "PSUSP"), "pending"),
-}
-PREFECT: dict[str, Status] = {"PAUSED": "running", "CANCELLING": "running", "Late": "pending", "Retrying": "running"}
-SLURM: dict[str, Status] = {  # man sacct, "JOB STATE CODES"
-    **dict.fromkeys(("NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL"), "failed"),
-    "PREEMPTED": "cancelled",  # stopped by somebody else's job, not by its own fault
-    "REVOKED": "cancelled",  # a federated job that another cluster took
-    "DEADLINE": "timeout",
-    **dict.fromkeys(("COMPLETING", "SUSPENDED", "SIGNALING", "STAGE_OUT", "RESIZING"), "running"),
-    **dict.fromkeys(
-        ("CONFIGURING", "POWER_UP_NODE", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"),
-        "pending",
-    ),
-}
-SLURM_CODES: dict[str, Status] = {
-    **dict.fromkeys(("BF", "NF"), "failed"),
-    **dict.fromkeys(("CA", "PR", "RV"), "cancelled"),
-    **dict.fromkeys(("DL", "TO"), "timeout"),
-    **dict.fromkeys(("R", "CG", "SI", "SO", "RS"), "running"),
-    **dict.fromkeys(("PD", "CF", "RD", "RF", "RH", "RQ", "SE"), "pending"),
-    "CD": "completed",
-}  # fmt: skip
+STATUS_WORDS: tuple[tuple[Status, str], ...] = (
+    ("completed", "completed, complete, success, successful, succeeded, ok, done, finished, passed, pass, warn"),
+    ("completed", "succ, ended ok, ✔, ✓, ✅, erfolgreich, erfolg, abgeschlossen, beendet, réussi, réussie, succès"),
+    ("completed", "terminé, terminée, completado, completada, terminado, finalizado, éxito, exitoso, correcto"),
+    ("completed", "completato, completata, riuscito, successo, concluído, sucesso, geslaagd, voltooid"),
+    ("failed", "failed, failure, fail, error, errored, err, broken, crashed, oom, oom killed, out of memory"),
+    ("failed", "abend, ended not ok, not ok, nok, ko, unsuccessful, completed with errors, ✘, ✗, ❌, fehler"),
+    ("failed", "fehlgeschlagen, échec, échoué, échouée, erreur, fallido, fallida, fallo, fallito, fallita, errore"),
+    ("failed", "falhou, falha, erro, mislukt, fout"),
+    ("cancelled", "cancelled, canceled, aborted, abort, killed, terminated, interrupted, skipped, abgebrochen"),
+    ("cancelled", "annulé, annulée, cancelado, cancelada, annullato, annullata, geannuleerd"),
+    ("timeout", "timeout, timed out, time limit, deadline exceeded, expired"),
+    ("running", "running, active, executing, in progress, started"),
+    ("pending", "pending, queued, waiting, scheduled, submitted, created, held"),
+    ("unknown", "unknown"),
+    # GitHub: neutral has ended and holds nothing up; stale was given up; action_required waits for leave
+    ("completed", "neutral"),
+    ("failed", "startup_failure"),
+    ("cancelled", "stale"),
+    ("pending", "action_required, requested"),
+    # GitLab
+    ("running", "canceling"),
+    ("pending", "waiting_for_resource, waiting_for_callback, preparing, manual"),
+    # Airflow: of up_for_retry this try, the next one is a run of its own; upstream_failed and removed never began;
+    # deferred has begun and waits in a triggerer; up_for_reschedule is a sensor between two looks
+    ("failed", "up_for_retry, restarting"),
+    ("cancelled", "upstream_failed, removed"),
+    ("running", "deferred, up_for_reschedule, awaiting_input"),
+    # Kubernetes: phases of pods, conditions and reasons of jobs and pods; an evicted pod is not taken up again
+    ("completed", "SuccessCriteriaMet"),
+    ("failed", "Evicted, FailureTarget, OOMKilled, BackoffLimitExceeded, CrashLoopBackOff, ContainerCannotRun"),
+    ("running", "Terminating"),
+    ("pending", "ContainerCreating, PodInitializing, ImagePullBackOff, ErrImagePull"),
+    # Jenkins: unstable has ended, and tests failed
+    ("completed", "UNSTABLE"),
+    ("cancelled", "NOT_BUILT"),
+    # Snowflake
+    ("failed", "INCIDENT, FAILED_WITH_INCIDENT"),
+    ("pending", "RESUMING_WAREHOUSE"),
+    # Databricks: result states, and codes of what ended a run
+    ("failed", "SUCCESS_WITH_FAILURES, INTERNAL_ERROR, DRIVER_ERROR, CLUSTER_ERROR, REPOSITORY_CHECKOUT_FAILED"),
+    ("failed", "INVALID_CLUSTER_REQUEST, STORAGE_ACCESS_ERROR, RUN_EXECUTION_ERROR, UNAUTHORIZED_ERROR"),
+    ("failed", "LIBRARY_INSTALLATION_ERROR, RESOURCE_NOT_FOUND, INVALID_RUN_CONFIGURATION, CLOUD_FAILURE"),
+    ("cancelled", "USER_CANCELED, UPSTREAM_CANCELED, MAXIMUM_CONCURRENT_RUNS_REACHED, MAX_CONCURRENT_RUNS_EXCEEDED"),
+    ("cancelled", "EXCLUDED, DISABLED"),
+    ("pending", "BLOCKED"),
+    # YARN, AWS Batch, EMR, Azure, Tekton
+    ("completed", "partiallySucceeded"),
+    ("failed", "TERMINATED_WITH_ERRORS"),
+    ("cancelled", "TaskRunCancelled, CancelledRunningFinally, StoppedRunningFinally"),
+    ("timeout", "PipelineRunTimeout, TaskRunTimeout"),
+    ("pending", "NEW, NEW_SAVING, ACCEPTED, RUNNABLE, STARTING, notStarted"),
+    # Nextflow: its trace repeats the times of the run that made the result
+    ("completed", "CACHED"),
+    # Prefect
+    ("running", "PAUSED, CANCELLING, Retrying"),
+    ("pending", "Late"),
+    # Slurm (man sacct, "JOB STATE CODES"): preempted is stopped by somebody else's job, not by its own fault; a revoked
+    # job was taken by another cluster
+    ("completed", "CD"),
+    ("failed", "NODE_FAIL, BOOT_FAIL, LAUNCH_FAILED, RECONFIG_FAIL, BF, NF"),
+    ("cancelled", "PREEMPTED, REVOKED, CA, PR, RV"),
+    ("timeout", "DEADLINE, DL, TO"),
+    ("running", "COMPLETING, SUSPENDED, SIGNALING, STAGE_OUT, RESIZING, R, CG, SI, SO, RS"),
+    ("pending", "CONFIGURING, POWER_UP_NODE, REQUEUED, REQUEUE_HOLD, REQUEUE_FED, RESV_DEL_HOLD, SPECIAL_EXIT"),
+    ("pending", "PD, CF, RD, RF, RH, RQ, SE"),
+    # AutoSys: success, failure, terminated, running, activated, inactive
+    ("completed", "SU"),
+    ("failed", "FA"),
+    ("cancelled", "TE"),
+    ("running", "RU"),
+    ("pending", "AC, IN"),
+    # LSF (man bjobs, "STAT")
+    ("failed", "EXIT"),
+    ("running", "RUN, USUSP, SSUSP"),
+    ("pending", "PEND, PSUSP"),
+)
 # What says one thing in Slurm and another elsewhere: F is finished in PBS, STOPPED is final in others
-SLURM_ONLY: dict[str, Status] = {"STOPPED": "running", "ST": "running", "S": "running", "F": "failed"}
-TABLES = (
-    PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, JENKINS, SNOWFLAKE, DATABRICKS, CLUSTERS, NEXTFLOW, PREFECT,
-    SLURM, SLURM_CODES, LSF, AUTOSYS,
-)  # fmt: skip
+SLURM_ONLY: tuple[tuple[Status, str], ...] = (("running", "STOPPED, ST, S"), ("failed", "F"))
 BY_WHOM = re.compile(r" by \S+$")  # CANCELLED by 380693
 SHOWN_CHARS = 60
 FLAG = re.compile(r"(?:is|was|has)?[_ ]?(?:(success|successful|succeeded|passed)|(failed))", re.IGNORECASE)
@@ -230,8 +197,8 @@ def key_of(text: str) -> str:
     return re.sub(r"[\s_+-]+", "", without_accents(BY_WHOM.sub("", text.strip()))).lower()
 
 
-KNOWN: dict[str, Status] = {key_of(word): status for table in TABLES for word, status in table.items()}
-KNOWN_TO_SLURM = KNOWN | {key_of(word): status for word, status in SLURM_ONLY.items()}
+KNOWN: dict[str, Status] = {key_of(word): status for status, words in STATUS_WORDS for word in words.split(",")}
+KNOWN_TO_SLURM = KNOWN | {key_of(word): status for status, words in SLURM_ONLY for word in words.split(",")}
 
 
 def status_of(text: str, mapped: Mapping[str, Status], known: Mapping[str, Status] = KNOWN) -> Status | None:
@@ -314,10 +281,10 @@ def as_list_column(given: pd.Series, name: str) -> Any:
     return pd.arrays.ArrowExtensionArray(pa.array(given, type=ALL_COLUMNS[name][0], from_pandas=True))
 
 
-def condition_checks(rows: dict[str, Any], earliest: Any, latest: Any) -> list[Check]:
+def condition_checks(rows: dict[str, Any], latest: Any) -> list[Check]:
     """What can be wrong with the columns of CONDITIONS that are there.
 
-    rows: arrays of one length by column; earliest, latest: what the times of vertices have to lie between, UTC."""
+    rows: arrays of one length by column; latest: of the times of vertices, UTC."""
     checks: list[Check] = []
     if "operators" in rows:
         checks.append(("operators is not a JSON object of counts", _not_counts(rows["operators"])))
@@ -331,7 +298,7 @@ def condition_checks(rows: dict[str, Any], earliest: Any, latest: Any) -> list[C
     if "vertices" in rows:
         some = Elements(rows["vertices"])
         started, ended = some.field("started_at"), some.field("ended_at")
-        is_out = (started < earliest) | (ended < earliest) | (started > latest) | (ended > latest)
+        is_out = (started < EARLIEST) | (ended < EARLIEST) | (started > latest) | (ended > latest)
         checks += [
             ("a vertex without a number from 0", some.rows_with(~(some.field("vertex") >= 0))),
             ("a vertex stands twice in one run", some.stands_twice("vertex")),
@@ -495,5 +462,5 @@ def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[Check]:
         ("negative size or amount; expected 0 or more", (amounts < 0).any(axis=0)),
         ("lies before 1970; check the unit of the times", is_early),
         ("lies in the future; check clock, unit and time zone", is_late),
-        *condition_checks(rows, EARLIEST, latest),
+        *condition_checks(rows, latest),
     ]

@@ -18,13 +18,11 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import Counts, histogram, normalise
-from tasks.jobs.params import BEFORE_DAYS, LEAST_AFTER, LEAST_BEFORE, MAX_DRIFT_RUNS, DriftParams
-from tasks.jobs.predict.peers import require_columns
-from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
+from tasks.jobs.params import DriftParams
+from tasks.jobs.shapes import ShapeSet, log_likelihood, log_posterior
 from tasks.quantities import duration, share, times
 
 Booleans = NDArray[np.bool_]
@@ -38,11 +36,9 @@ RESOLUTION = 10  # the smallest possible p-value is at most this part of the fal
 ENOUGH = 20  # deals at least as extreme after which the p-value is known well enough
 FIRST_BLOCK = 128
 CELLS = 2_000_000  # deals times runs gone through together
-JOBS = 1000  # whose Bayes factors are computed together
 ROUNDING = 1e-9  # of a statistic: the same deal must count as at least as extreme
 LOG_10 = math.log(10)
 MOST_POWER = 6  # of ten: a factor beyond that is said as such
-NEEDED = ("group_key", "submitted_at", "runtime_s")
 COLUMNS = (
     "group_key", "n_before", "n_after", "stretches_before", "stretches_after", "median_before_s", "median_after_s",
     "median_factor", "spread_before_s", "spread_after_s", "statistic", "p_value", "q_value", "has_changed",
@@ -54,18 +50,17 @@ MEASURES = COLUMNS[: COLUMNS.index("q_value")]
 def find_drift(
     runs: pd.DataFrame,
     params: DriftParams,
+    since_at: pd.Timestamp,
     *,
     shapes: ShapeSet | None = None,
     medians_s: Mapping[str, float] | None = None,
-    since_at: pd.Timestamp | None = None,
-    seed: int = SEED,
 ) -> pd.DataFrame:
-    """Compare each job's finished runs before and since a moment: one row a job with enough runs on both sides, the
-    surest drift first; the order of the rows changes nothing.
+    """Compare each job's finished runs before and since a moment: one row a job with enough stretches of time on both
+    sides, the surest drift first.
 
-    runs: group_key, submitted_at, runtime_s in seconds; rows without a finite runtime or a submission are left out.
-    shapes: those of period D1; medians_s: historic median by job, of runs before the moment where it has none.
-    since_at: the moment, whose runs count as since; default params.since_days before the last submission. Columns:
+    runs: group_key, submitted_at, runtime_s in seconds, of jobs with runs on both sides (of watch_drift.sql). since_at:
+    the moment, whose runs count as since. shapes: those of period D1; medians_s: historic median by job, of runs before
+    the moment where it has none. Columns:
     - group_key; n_before, n_after: runs; stretches_before, stretches_after: stretches of time that these are of;
     - median_before_s, median_after_s, median_factor (after over before); spread_before_s, spread_after_s (25th to
       75th percentile);
@@ -73,12 +68,18 @@ def find_drift(
     - shape_before, shape_after (most probable, -1 without shapes), p_shape_before, p_shape_after (their posteriors),
       log_bayes_factor (natural, two shapes against one); has_drifted: changed, and to another shape.
     The time since the moment is cut into stretches of a day, or into N_STRETCHES if that gives more, and the time
-    before into as long ones: the runs of a job in one of them are one piece of evidence. Raises BadInput if a column
-    is missing."""
-    sides = _split_runs(runs, params, since_at)
+    before into as long ones: the runs of a job in one of them are one piece of evidence."""
+    runs = runs.assign(is_after=runs["submitted_at"] >= since_at, stretch=_stretches(runs["submitted_at"], since_at))
+    jobs = (
+        _Sides(str(key), *(of_job[name].to_numpy() for name in ("runtime_s", "is_after", "stretch")))
+        for key, of_job in runs.groupby("group_key", sort=True)
+    )
+    # not in so few stretches that not even the clearest change could be told from luck
+    least_ways = RESOLUTION / params.false_discovery_rate
+    sides = [job for job in jobs if math.comb(sum(job.n_stretches), job.n_stretches[1]) >= least_ways]
     # so many that the smallest p-value is a tenth of what the strictest step of Benjamini-Hochberg asks for
     n_deals = min(MAX_PERMUTATIONS, int(np.ceil(RESOLUTION * len(sides) / params.false_discovery_rate)))
-    table = pd.DataFrame([_measures(job, seed, n_deals) for job in sides], columns=list(MEASURES))
+    table = pd.DataFrame([_measures(job, n_deals) for job in sides], columns=list(MEASURES))
     from scipy.stats import false_discovery_control  # not above: half a second that other steps need not pay
 
     table["q_value"] = false_discovery_control(table["p_value"].to_numpy()) if len(table) else np.zeros(0)
@@ -92,15 +93,13 @@ def find_drift(
     return table[list(COLUMNS)]
 
 
-def drift_words(job: Mapping[str, Any]) -> str:
-    """One row of the table of `find_drift` as a sentence: what changed, by how much, and how sure that is."""
+def drift_words(job: Mapping[Any, Any]) -> str:
+    """The row of a changed job of `find_drift` as a sentence: what changed, by how much, and how sure that is."""
     medians = f"median {duration(job['median_before_s'])}, now {duration(job['median_after_s'])}"
     if math.isfinite(job["median_factor"]):
         medians += f" ({times(job['median_factor'])})"
     spreads = f"middle half within {duration(job['spread_before_s'])}, now {duration(job['spread_after_s'])}"
     sure = f"{job['n_before']:,} runs before, {job['n_after']:,} since"
-    if not job["has_changed"]:
-        return f"{job['group_key']}: no change that could not be luck; {medians}; {spreads}; {sure}"
     sure += f", expected share of false alarms at most {share(job['q_value'])}"
     kind = "changed"
     if job["has_drifted"]:
@@ -135,33 +134,6 @@ class _Sides:
         return before, after
 
 
-def _split_runs(runs: pd.DataFrame, params: DriftParams, since_at: pd.Timestamp | None) -> list[_Sides]:
-    """The jobs that can be compared, by key.
-
-    Too few are also runs in so few stretches that not even the clearest change could be told from luck: there must be
-    RESOLUTION / false_discovery_rate ways to deal them."""
-    require_columns(runs, "runs", NEEDED)
-    is_there = np.isfinite(runs["runtime_s"].to_numpy(dtype=np.float64, na_value=np.nan))
-    runs = runs.loc[is_there, list(NEEDED)].dropna(subset=["group_key", "submitted_at"])
-    if runs.empty:
-        return []
-    moment = runs["submitted_at"].max() - pd.Timedelta(days=params.since_days) if since_at is None else since_at
-    begin = moment - pd.Timedelta(days=BEFORE_DAYS)
-    runs = runs[runs["submitted_at"] >= begin].sort_values(["group_key", "submitted_at", "runtime_s"])
-    runs = runs.assign(is_after=runs["submitted_at"] >= moment, stretch=_stretches(runs["submitted_at"], moment))
-    sides = []
-    for key, of_job in runs.groupby("group_key", sort=True):
-        before, after = (of_job[of_job["is_after"] == side].tail(MAX_DRIFT_RUNS) for side in (False, True))
-        if len(before) >= LEAST_BEFORE and len(after) >= LEAST_AFTER:
-            kept = pd.concat([before, after])
-            job = _Sides(
-                str(key), kept["runtime_s"].to_numpy(float), kept["is_after"].to_numpy(), kept["stretch"].to_numpy()
-            )
-            if math.comb(sum(job.n_stretches), job.n_stretches[1]) >= RESOLUTION / params.false_discovery_rate:
-                sides.append(job)
-    return sides
-
-
 def _stretches(submitted_at: pd.Series, moment: pd.Timestamp) -> Ints:
     """Number of the stretch of time of each run, counted from the moment; each its own where nothing came after it."""
     since = (submitted_at - moment).dt.total_seconds().to_numpy(dtype=np.float64)
@@ -173,9 +145,9 @@ def _stretches(submitted_at: pd.Series, moment: pd.Timestamp) -> Ints:
     return np.asarray(np.minimum(whole, n_after - 1))  # the last run of the log is no stretch of its own
 
 
-def _measures(sides: _Sides, seed: int, n_deals: int) -> tuple[object, ...]:
-    """The row of one job, as in MEASURES. Its permutations depend on the seed and its own key only."""
-    rng = np.random.default_rng([seed, crc32(sides.group_key.encode())])
+def _measures(sides: _Sides, n_deals: int) -> tuple[object, ...]:
+    """The row of one job, as in MEASURES. Its permutations depend on its own key only."""
+    rng = np.random.default_rng([SEED, crc32(sides.group_key.encode())])
     test = permutation_test(sides.runtime_s, sides.stretch, sides.is_after, rng, max_permutations=n_deals)
     quartiles = [np.quantile(part, [0.25, 0.5, 0.75]) for part in (sides.before, sides.after)]
     (low, median_before, high), (low_after, median_after, high_after) = quartiles
@@ -210,21 +182,19 @@ def permutation_test(
     stretch: number of the stretch of time of each value; those of one stretch are all before or all after and stay
     together; is_after: some but not all. Deals stop when ENOUGH of them were as extreme: p = ENOUGH / deals so far;
     otherwise p = (1 + extreme) / (1 + max_permutations). Either way P(p <= u) is at most u if nothing changed.
-    Source: Besag & Clifford 1991. Raises ValueError for a stretch on both sides."""
-    names, number = np.unique(stretch, return_inverse=True)
-    sides = np.bincount(number, weights=is_after) / np.bincount(number)
-    if not np.isin(sides, (0.0, 1.0)).all():
-        raise ValueError(f"stretch {names[(sides > 0) & (sides < 1)][0]}: has runs before and after; expected one side")
+    Source: Besag & Clifford 1991."""
+    number = np.unique(stretch, return_inverse=True)[1]
+    sides = np.bincount(number, weights=is_after) > 0
     order = np.argsort(values, kind="stable")
     ascending, number = values[order], number[order]
-    observed = float(anderson_darling(ascending, (sides > 0)[number][None, :])[0])
+    observed = float(anderson_darling(ascending, sides[number][None, :])[0])
     if ascending[0] == ascending[-1]:
         return observed, 1.0
     done = extreme = 0
     block = FIRST_BLOCK
     while done < max_permutations:
         n_deals = min(block, max_permutations - done, max(1, CELLS // len(values)))
-        deals = rng.permuted(np.tile(sides > 0, (n_deals, 1)), axis=1)  # (n_deals, n_stretches)
+        deals = rng.permuted(np.tile(sides, (n_deals, 1)), axis=1)  # (n_deals, n_stretches)
         hits = np.flatnonzero(anderson_darling(ascending, deals[:, number]) >= observed * (1 - ROUNDING))
         if extreme + len(hits) >= ENOUGH:
             return observed, ENOUGH / float(done + hits[ENOUGH - extreme - 1] + 1)
@@ -264,9 +234,7 @@ def _counts(runtimes_s: list[Floats], medians_s: list[float], shapes: ShapeSet) 
     return histogram(values, np.repeat(np.arange(len(sizes)), sizes), len(sizes), shapes.bins)
 
 
-def log_bayes_factors(
-    before: ArrayLike, after: ArrayLike, shapes: ShapeSet, *, empty_bin_prior: float = EMPTY_BIN_PRIOR
-) -> Floats:
+def log_bayes_factors(before: ArrayLike, after: ArrayLike, shapes: ShapeSet) -> Floats:
     """log P(runs | different shapes) / P(runs | one shape), natural log: (n_groups,); above 0 speaks for a change.
 
     before, after: (n_groups, n_bins) runs in each bin. With L_k and M_k the likelihoods of shape k before and after, of
@@ -274,14 +242,9 @@ def log_bayes_factors(
     sum_{j != k} L_j M_k / (K² - K). A group without runs on one side has 0: no evidence. A single shape leaves nothing
     to change to: -inf."""
     k = len(shapes.n_groups)
-    first = log_likelihood(before, shapes.centres, empty_bin_prior=empty_bin_prior)
-    second = log_likelihood(after, shapes.centres, empty_bin_prior=empty_bin_prior)
+    first, second = (log_likelihood(counts, shapes.centres).T for counts in (before, after))  # (k, n_groups)
     if k == 1:
-        return np.full(len(first), -np.inf)
-    one_shape = logsumexp(first + second, axis=1) - np.log(k)
-    off_diagonal = np.where(np.eye(k, dtype=bool), -np.inf, -np.log(k * k - k))  # (k, k)
-    two_shapes = [
-        logsumexp(first[i : i + JOBS, :, None] + second[i : i + JOBS, None, :] + off_diagonal, axis=(1, 2))
-        for i in range(0, len(first), JOBS)
-    ]
-    return np.asarray(np.concatenate([*two_shapes, np.zeros(0)]) - one_shape)
+        return np.full(first.shape[1], -np.inf)
+    one_shape = np.logaddexp.reduce(first + second) - np.log(k)
+    pairs = [first[i] + second[j] for i in range(k) for j in range(k) if i != j]
+    return np.asarray(np.logaddexp.reduce(pairs) - np.log(k * k - k) - one_shape)

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +24,7 @@ from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
 from tasks.jobs.predict.preparation import KINDS, PreparedLog, named_columns, prepare, read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, evaluate_runtimes, table_of
 from tasks.jobs.predict.shape_labels import LabelEvaluation, Reference, evaluate_labels
+from tasks.jobs.scores import ENDS, Figures, known
 from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
 from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
@@ -47,7 +47,6 @@ LEAST_ALARMS = 30  # that are expected in the test period, whatever its length: 
 LONGER, LEAST_RUNS = 3.0, 20  # test runs of jobs with so many earlier ones are made so many times as long
 MOST_ALARMED = 0.5  # of the runs, in a log with few runs a day
 DAY = np.timedelta64(1, "D")
-Figures = dict[str, Any]
 logger = logging.getLogger(__name__)
 
 
@@ -145,25 +144,25 @@ def log_figures(prepared: PreparedLog) -> Figures:
 
 def label_figures(prepared: PreparedLog, kind: Kind, evaluation: LabelEvaluation | None, reason: str) -> Figures:
     """Shapes, and the accuracy of their labels beside its references, for one normalisation."""
-    shapes, figures = prepared.shapes.get(kind), Figures()
-    clustering = {"k": len(shapes.centres), "inertia": shapes.inertia} if shapes else {"k": 0, "inertia": None}
-    ends = {"low": shapes.bins.low, "high": shapes.bins.high} if shapes else {"low": None, "high": None}
-    for name, value in (clustering | ends).items():
-        _set(figures, f"shapes.{name}.{kind}", value, reason)
-        if kind == "ratio" and name in clustering:
-            _set(figures, f"shapes.{name}", value, reason)
+    shapes = prepared.shapes.get(kind)
+    of_shapes: dict[str, float | None] = {"k": 0, "inertia": None, "low": None, "high": None}
+    if shapes:
+        ends = {"low": shapes.bins.low, "high": shapes.bins.high}
+        of_shapes = {"k": len(shapes.centres), "inertia": shapes.inertia, **ends}
+    figures = known({f"shapes.{name}.{kind}": value for name, value in of_shapes.items()}, reason)
+    if kind == "ratio":
+        figures |= known({f"shapes.{name}": of_shapes[name] for name in ("k", "inertia")}, reason)
     why = reason or "no test run of a job with enough runs in the test period"
-    report = evaluation.report if evaluation else None
-    for measure in ("accuracy", "accuracy_group", "log_loss"):
-        _set(figures, f"label.{measure}.{kind}", getattr(report, measure, None), why)
+    report, measures = evaluation.report if evaluation else None, ("accuracy", "accuracy_group", "log_loss")
+    figures |= known({f"label.{measure}.{kind}": getattr(report, measure, None) for measure in measures}, why)
     figures[f"label.n.{kind}"] = report.n if report else 0
     for name in REFERENCES:
         score = evaluation.references[name] if evaluation else Reference(None, None, 0, 0, why)
-        _set(figures, f"label.{name}.{kind}", score.by_run, score.reason)
-        _set(figures, f"label.{name}_group.{kind}", score.by_group, score.reason)
+        both = {f"label.{name}.{kind}": score.by_run, f"label.{name}_group.{kind}": score.by_group}
+        figures |= known(both, score.reason)
     for row in evaluation.occurrences.to_dict("records") if evaluation else []:
-        for name in ("model", *REFERENCES):
-            _set(figures, f"label.{name}_by_history.{kind}.{row['slice']}", row[name], "no such job has enough runs")
+        by_history = {f"label.{name}_by_history.{kind}.{row['slice']}": row[name] for name in ("model", *REFERENCES)}
+        figures |= known(by_history, "no such job has enough runs")
     return figures
 
 
@@ -175,23 +174,20 @@ def runtime_figures(evaluation: RuntimeEvaluation) -> Figures:
             f"model.weight.{part}.{least}": weight for least, weight in zip((0, *SUPPORT), weights, strict=True)
         }
     figures |= {f"model.{name}": getattr(evaluation.model, name) for name in ("is_relative", "is_one_enough", "ends")}
-    _set(figures, "model.grace", evaluation.model.grace, "time limits are not kept, or there are none")
+    figures |= known({"model.grace": evaluation.model.grace}, "time limits are not kept, or there are none")
     for name, scored in evaluation.scored.items():
-        for measure, value in scored.measures.items():
-            _set(figures, f"predict.{measure}.{name}", value)
-        _set(figures, f"predict.ks_group.{name}", scored.ks_group.value, scored.ks_group.reason)
+        figures |= known({f"predict.{measure}.{name}": value for measure, value in scored.measures.items()})
+        figures |= known({f"predict.ks_group.{name}": scored.ks_group.value}, scored.ks_group.reason)
         figures[f"predict.ks_group_n.{name}"] = scored.ks_group.n_groups
         figures |= {f"predict.coverage90_tenth.{name}.{at}": share for at, share in enumerate(scored.tenths, start=1)}
-        _set(figures, f"unseen.crps.{name}", scored.unseen_crps, "every tested job had run before")
+        figures |= known({f"unseen.crps.{name}": scored.unseen_crps}, "every tested job had run before")
     for name, reason in NOT_SCORED.items():
         if name not in evaluation.scored:
-            for measure in ("predict.crps", "difference.crps", "difference.crps_low", "difference.crps_high"):
-                _set(figures, f"{measure}.{name}", None, reason)
+            measures = ("predict.crps", *(f"difference.crps{end}" for end in ENDS))
+            figures |= known(dict.fromkeys(f"{measure}.{name}" for measure in measures), reason)
     figures["unseen.n"] = evaluation.scored["model"].n_unseen
     for name, difference in evaluation.differences.items():
-        _set(figures, f"difference.crps.{name}", difference.value, difference.reason)
-        _set(figures, f"difference.crps_low.{name}", difference.low, difference.reason)
-        _set(figures, f"difference.crps_high.{name}", difference.high, difference.reason)
+        figures |= difference.figures("difference.crps", name)
     return figures
 
 
@@ -218,9 +214,9 @@ def watch_figures(prepared: PreparedLog, evaluation: RuntimeEvaluation) -> Figur
         limits = score_thresholds(scores, submitted_at, known_at, budget, most_share=MOST_ALARMED)
         n_alarms = int((scores > limits.score)[is_test].sum())
         figures |= {f"watch.n_alarms{name}": n_alarms, f"watch.alarms_per_day{name}": n_alarms / days}
-        _set(figures, f"watch.budget_ratio{name}", n_alarms / (budget * days))
+        figures |= known({f"watch.budget_ratio{name}": n_alarms / (budget * days)})
         share = float((longer > limits.score)[is_test][is_longer].mean()) if is_longer.any() else None
-        _set(figures, f"watch.tripled_found{name}", share, f"no test run of a job with {LEAST_RUNS} earlier ones")
+        figures |= known({f"watch.tripled_found{name}": share}, f"no test run of a job with {LEAST_RUNS} earlier ones")
     return figures
 
 
@@ -240,14 +236,6 @@ def write_tables(evaluation: Evaluation, folder: Path) -> None:
         label.importances.to_parquet(folder / f"importances-{kind}.parquet", index=False)
         confusion = pd.DataFrame(label.report.confusion).add_prefix("predicted_").rename_axis("actual").reset_index()
         confusion.to_parquet(folder / f"confusion-{kind}.parquet", index=False)
-
-
-def _set(figures: Figures, key: str, value: float | int | None, reason: str | None = None) -> None:
-    """A figure, or None and its reason."""
-    is_known = value is not None and bool(np.isfinite(value))
-    figures[key] = value if is_known else None
-    if not is_known:
-        figures[f"{key}.reason"] = reason or "not a number"
 
 
 def _sha256(logs: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -106,23 +106,16 @@ def group_keys(rows: pd.DataFrame, params: GroupParams = DEFAULTS) -> pd.Series:
     so that runs in the warehouse can be grouped anew. Long keys end in a hash of the whole. Returns text with the
     index of rows, never missing."""
     if params.by:
-        return _keys_by(rows, params)
-    given, name, plan = (_coded(rows, column) for column in ("group_key", "name", "plan_signature"))
-    name = _renamed(name, normalise_names(name.texts, params))
-    has_no_plan, both = plan.codes < 0, (_coded(rows, "user_name"), _sizes(rows))
-    user, size = (_Coded(np.where(has_no_plan, column.codes, -1), column.texts) for column in both)
-    columns = (given, name, plan, user, size)
+        make: Callable[..., str] = _joined
+        columns = [_part(rows, part, params) for part in params.by]
+    else:
+        given, name, plan = (_coded(rows, column) for column in ("group_key", "name", "plan_signature"))
+        name = _renamed(name, normalise_names(name.texts, params))
+        has_no_plan, both = plan.codes < 0, (_coded(rows, "user_name"), _sizes(rows))
+        make, columns = _key, [given, name, plan]
+        columns += [_Coded(np.where(has_no_plan, column.codes, -1), column.texts) for column in both]
     group, example = _distinct(*(column.codes for column in columns))
-    parts = zip(*(column.at(example) for column in columns), strict=True)
-    keys = [_shortened(known or _key(*rest)) for known, *rest in parts]
-    return pd.Series(pd.array(keys, dtype="str").take(group), index=rows.index, name="group_key")
-
-
-def _keys_by(rows: pd.DataFrame, params: GroupParams) -> pd.Series:
-    parts = [_part(rows, part, params) for part in params.by]
-    group, example = _distinct(*(part.codes for part in parts))
-    texts = zip(*(part.at(example) for part in parts), strict=True)
-    keys = [_shortened(" · ".join(filter(None, words)) or NO_NAME) for words in texts]
+    keys = [_shortened(make(*words)) for words in zip(*(column.at(example) for column in columns), strict=True)]
     return pd.Series(pd.array(keys, dtype="str").take(group), index=rows.index, name="group_key")
 
 
@@ -184,10 +177,12 @@ def _distinct(*codes: Any) -> tuple[Any, Any]:
     return group, example
 
 
-def _key(name: str, plan: str, user: str, size: str) -> str:
-    if plan:
-        return f"{name or NO_NAME}#{_short_signature(plan)}"
-    return " · ".join(part for part in (name or NO_NAME, user, size) if part)
+def _key(given: str, name: str, plan: str, user: str, size: str) -> str:
+    return given or (f"{name or NO_NAME}#{_short_signature(plan)}" if plan else _joined(name or NO_NAME, user, size))
+
+
+def _joined(*words: str) -> str:
+    return " · ".join(filter(None, words)) or NO_NAME
 
 
 def _short_signature(plan: str) -> str:

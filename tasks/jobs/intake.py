@@ -5,10 +5,11 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 import pandas as pd
 import pyarrow as pa
@@ -27,56 +28,46 @@ from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 
 
-class Spool:
-    """A file that has no name, so that a killed process leaves nothing, and is gone when the block ends.
+@contextmanager
+def spooled(
+    chunks: Iterable[Chunk], folder: Path, where: str, *, max_bytes: int
+) -> Iterator[tuple[str, Iterator[Chunk]]]:
+    """Hash of all rows and refused lines, as JSON (it does not depend on the version of a library), and the chunks
+    again, one in memory at a time.
 
-    A chunk is two Arrow streams, its rows and what was refused."""
+    They are kept in a file that has no name, so that a killed process leaves nothing, and is gone when the block ends.
+    folder: on the disk that has the room; where: what an error names. Raises BadInput for chunks of more than
+    max_bytes together."""
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for chunk in chunks:
+            digest.update(chunk.rows.to_json(orient="values", date_format="iso").encode())
+            digest.update(chunk.refused.to_json(orient="values").encode())
+            for frame in (chunk.rows, chunk.refused):
+                table = pa.Table.from_pandas(frame, preserve_index=False)
+                with pa.ipc.new_stream(file, table.schema) as stream:
+                    stream.write_table(table)
+            if file.tell() > max_bytes:
+                problem = f"more than {max_bytes:,} bytes of rows"
+                raise BadInput(where, problem, "a shorter history", "raise read.limits.max_bytes")
+        yield digest.hexdigest(), _chunks_in(file)
 
-    def __init__(self, folder: Path, where: str, *, max_bytes: int) -> None:
-        """folder: on the disk that has the room; where: what an error names; max_bytes: of all chunks together."""
-        self.folder, self.where, self.max_bytes = folder, where, max_bytes
-        self.digest = hashlib.sha256()
 
-    def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.file: IO[bytes] = tempfile.TemporaryFile(dir=self.folder)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the rows and refused lines so far, as JSON: it does not depend on the version of a library."""
-        return self.digest.hexdigest()
-
-    def write(self, chunk: Chunk) -> None:
-        """Add a chunk. Raises BadInput if all of them are larger than max_bytes."""
-        self.digest.update(chunk.rows.to_json(orient="values", date_format="iso").encode())
-        self.digest.update(chunk.refused.to_json(orient="values").encode())
-        for frame in (chunk.rows, chunk.refused):
-            table = pa.Table.from_pandas(frame, preserve_index=False)
-            with pa.ipc.new_stream(self.file, table.schema) as stream:
-                stream.write_table(table)
-        if self.file.tell() > self.max_bytes:
-            problem = f"more than {self.max_bytes:,} bytes of rows"
-            raise BadInput(self.where, problem, "a shorter history", "raise read.limits.max_bytes")
-
-    def read(self) -> Iterator[Chunk]:
-        """The chunks in the order in which they were written, one in memory at a time."""
-        end = self.file.tell()
-        self.file.seek(0)
-        while self.file.tell() < end:
-            rows, refused = self._frame(), self._frame()
-            yield Chunk(rows, refused, {})
-
-    def _frame(self) -> pd.DataFrame:
-        with pa.ipc.open_stream(self.file) as stream:
-            frame: pd.DataFrame = stream.read_all().to_pandas(
+def _chunks_in(file: IO[bytes]) -> Iterator[Chunk]:
+    end = file.tell()
+    file.seek(0)
+    while file.tell() < end:
+        rows, refused = (
+            pa.ipc.open_stream(file)
+            .read_all()
+            .to_pandas(
                 ignore_metadata=True,  # pandas cannot read its own of lists
                 types_mapper=lambda kind: pd.ArrowDtype(kind) if pa.types.is_list(kind) else None,
             )
-            return frame
+            for _ in ("rows", "refused")
+        )
+        yield Chunk(rows, refused, {})
 
 
 HOST_FIELDS = {"vertices": "sku", "skus": "sku"}  # the same host in both gets the same pseudonym
@@ -225,10 +216,8 @@ def _landed(warehouse: Warehouse, path: str, intake: Intake, reader: Reader, chu
     if not path.startswith(REMOTE):
         sha256 = sha256_of_all(parts_of(path))  # of a rolled log, its files
         return _land(warehouse, path, intake, reader, sha256, chunks)
-    with Spool(warehouse.home, path, max_bytes=intake.read.limits.max_bytes) as spool:
-        for chunk in chunks:
-            spool.write(chunk)
-        return _land(warehouse, path, intake, reader, spool.sha256, spool.read())
+    with spooled(chunks, warehouse.home, path, max_bytes=intake.read.limits.max_bytes) as (sha256, again):
+        return _land(warehouse, path, intake, reader, sha256, again)
 
 
 def _land(

@@ -11,7 +11,7 @@ from tasks.jobs.characterise import read_characterised
 from tasks.jobs.normalisation import Counts, Floats, historic_medians, normalise
 from tasks.jobs.params import CharacteriseParams, Kind
 from tasks.jobs.predict.preparation import fetch_runs
-from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet, log_likelihood, log_posterior
+from tasks.jobs.shapes import ShapeSet, log_likelihood, log_posterior
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import data_version
@@ -41,27 +41,19 @@ class JobAgainstShapes:
 
 
 def compare_with_shapes(
-    group_key: str,
-    counts: Counts,
-    shapes: ShapeSet,
-    *,
-    empty_bin_prior: float = EMPTY_BIN_PRIOR,
-    numbers: tuple[int, int] | None = None,
-) -> JobAgainstShapes | None:
-    """The job against two shapes, by default the most likely and the second; None for a job without runs.
+    group_key: str, counts: Counts, shapes: ShapeSet, numbers: tuple[int, int] | None = None
+) -> JobAgainstShapes:
+    """The job against two shapes, by default the most likely and the second.
 
-    counts: (n_bins,). Raises BadSetting for a number that is no
-    shape, or only one shape."""
+    counts: (n_bins,). Raises BadSetting for a number that is no shape, or only one shape."""
     k = len(shapes.n_groups)
     if k < 2:
         raise BadSetting("shapes: there is only one, and so no two to compare")
     if numbers is not None and not (len(set(numbers)) == 2 and all(0 <= number < k for number in numbers)):
         shown = " and ".join(str(number) for number in numbers)
         raise BadSetting(f"shapes {shown}: expected two different ones of the {k} shapes, from 0 to {k - 1}")
-    if not np.sum(counts):
-        return None
-    likelihoods = log_likelihood(counts, shapes.centres, empty_bin_prior=empty_bin_prior)[0]
-    posteriors = np.exp(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior))[0]
+    likelihoods = log_likelihood(counts, shapes.centres)[0]
+    posteriors = np.exp(log_posterior(counts, shapes.centres))[0]
     if numbers is None:
         best, second = np.argsort(-likelihoods, kind="stable")[:2]
         numbers = (int(best), int(second))
@@ -88,7 +80,8 @@ def job_against_shapes(
     characterisation = read_characterised(warehouse, source).get(kind)
     if characterisation is None:
         raise NotFound(f"source {source!r} has no {kind} shapes; ask for the other normalisation")
-    bins, against = characterisation.shapes.bins, None
+    bins = characterisation.shapes.bins
+    counts = np.zeros(bins.n_bins, dtype=np.int64)
     with reading(warehouse) as connection:
         row = connection.execute(MEDIAN, {"source": source, "kind": kind, "job": job}).fetchone()
         runs = fetch_runs(connection, source, group_key=job) if row else None
@@ -96,7 +89,6 @@ def job_against_shapes(
         medians = historic_medians(runs, {} if row[0] is None else {job: float(row[0])})
         index = bins.index(normalise(runs["runtime_s"], medians["median_s"], kind))
         counts = np.bincount(index[index >= 0], minlength=bins.n_bins).astype(np.int64)
-        against = compare_with_shapes(job, counts, characterisation.shapes, numbers=numbers)
-    if against is None:
+    if not counts.any():
         raise NotFound(f"job {job!r} of source {source!r}: no finished run has a median to be compared with ({kind})")
-    return against
+    return compare_with_shapes(job, counts, characterisation.shapes, numbers)

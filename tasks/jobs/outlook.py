@@ -9,6 +9,7 @@ took longer than all of 20 earlier runs of their job, a = 1 / mean log(runtime /
 2.7 (285 runs of a recording) and 2.0 (230 runs of NASA iPSC/860): TAIL_INDEX. The power law is ours."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput, BadSetting, NotFound
-from tasks.jobs.distribution import Empirical, Floats, checked_levels
+from tasks.errors import BadSetting, NotFound
+from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.params import OutlookParams, SummaryParams
 from tasks.jobs.scores import wilson
 from tasks.jobs.summary import find_group
@@ -28,7 +29,6 @@ CONFIDENCE = 0.9
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 ROUNDING = 1e-9  # 1 / (1 - 0.9) is a little more than 10 in binary
-FAR = 1e-9  # chance to be beyond the time where the integral of the tail is cut
 SHORTEST_S = 1e-3  # where the power law begins at the earliest: a job predicted to take no time has no scale
 NEAREST = 1e-15  # of a level to 0 and 1
 BEYOND_LEVEL = 0.99
@@ -123,9 +123,7 @@ def bound(runtimes_s: NDArray[np.float64], level: float) -> Bound:
 
     It is one step further out than the plain quantile, since the next run is one more draw: of n exchangeable runs
     the k-th is not exceeded by the next with probability at least k / (n + 1). runtimes_s: (n,).
-    No time if n < 1 / (1 - level). Raises BadSetting for a level outside (0, 1)."""
-    if not 0 < level < 1:
-        raise BadSetting(f"level {level:g}: expected a probability between 0 and 1, such as 0.95")
+    No time if n < 1 / (1 - level); level: between 0 and 1."""
     n, n_needed = len(runtimes_s), math.ceil(1 / (1 - level) - ROUNDING)
     if n < n_needed:
         return Bound(level, None, n_needed)
@@ -144,30 +142,13 @@ class PredictedChance:
     agrees: bool
 
 
-def chances_to_exceed(predicted: Empirical, time_s: Any) -> Floats:
-    """P(runtime > time_s), never rising with the time; time_s in seconds: one for all, (n,) or (n, m).
+def chance_beside_history(time_s: float, chance_of: Callable[[float], Any], runtimes_s: Floats) -> PredictedChance:
+    """The predicted chance to exceed time_s, and the share of past runs, (n,) seconds and at least one, that did.
 
-    Of a time that equals a predicted single value, that value does not count: it does not exceed it. The answer has
-    the shape of time_s, (n,) for one. Raises BadSetting if a time is no time."""
-    return np.asarray(np.clip(1 - predicted.cdf(_broadcast_times("time", time_s, predicted.n)), 0.0, 1.0))
-
-
-def chance_beside_history(time_s: float, predicted: float, runtimes_s: Floats) -> PredictedChance:
-    """A predicted chance to exceed time_s, and the share of past runs, (n,) seconds and at least one, that did."""
+    Raises BadSetting if time_s is no time."""
     past = chance_to_exceed(runtimes_s, time_s)
+    predicted = float(chance_of(time_s))
     return PredictedChance(time_s, predicted, past, past.low <= predicted <= past.high)
-
-
-def _broadcast_times(name: str, time_s: Any, n: int) -> Floats:
-    """Times in seconds, (n,) or (n, m), from one time, (n,) or (n, m). Raises BadSetting for NaN and below 0."""
-    times = np.asarray(time_s, dtype=np.float64)
-    times = np.full(n, times) if times.ndim == 0 else times
-    if times.ndim > 2 or len(times) != n:
-        raise BadSetting(f"{name}: shape {times.shape}; expected one time, ({n},) or ({n}, m)")
-    is_wrong = ~(np.isfinite(times) & (times >= 0))
-    if is_wrong.any():
-        raise BadSetting(f"{name} {times[is_wrong][0]:g} s: expected a number of seconds, 0 or more")
-    return times
 
 
 class _Survival:
@@ -178,12 +159,12 @@ class _Survival:
         self.begins_s = np.maximum(predicted.quantile(BEYOND_LEVEL), SHORTEST_S)
 
     def at(self, t: Floats) -> Floats:
-        """(n,) or (n, m), in the shape of t."""
-        return np.maximum(self._as_predicted(t), self._power_law(t))
+        """t: one, or (n,); returns (n,)."""
+        return np.maximum(1 - self.predicted.cdf(t), self._power_law(t))
 
     def is_beyond(self, t: Floats) -> NDArray[np.bool_]:
         """Where the power law is above what was predicted: longer than anything expected."""
-        return np.asarray(self._power_law(t) > self._as_predicted(t))
+        return np.asarray(self._power_law(t) > 1 - self.predicted.cdf(t))
 
     def time_of(self, survival: Floats) -> Floats:
         """Seconds: the smallest t with at(t) <= survival; survival: (n, m), between 0 and 1."""
@@ -191,47 +172,30 @@ class _Survival:
         predicted_s = self.predicted.quantile(np.clip(1 - survival, NEAREST, 1 - NEAREST))
         return np.where(survival < REST, np.maximum(predicted_s, in_tail), predicted_s)
 
-    def _as_predicted(self, t: Floats) -> Floats:
-        return np.clip(1 - self.predicted.cdf(t), 0.0, 1.0)
-
     def _power_law(self, t: Floats) -> Floats:
         """At most REST, so below what was predicted for every t before begins_s."""
-        begins_s = self.begins_s[:, None] if t.ndim == 2 else self.begins_s
-        return np.asarray(REST * (begins_s / np.maximum(t, begins_s)) ** TAIL_INDEX)
+        return np.asarray(REST * (self.begins_s / np.maximum(t, self.begins_s)) ** TAIL_INDEX)
 
 
 def chances_in_time(predicted: Empirical, elapsed_s: Any, deadline_s: Any) -> Floats:
-    """P(runtime <= deadline_s | runtime > elapsed_s): (n,) or (n, m), in the shape of deadline_s, (n,) for one.
+    """P(runtime <= deadline_s | runtime > elapsed_s): (n,).
 
-    elapsed_s: how long each run goes already, one for all or (n,); deadline_s: since its start as well, one for all,
-    (n,) or (n, m). A deadline at or before elapsed_s has passed: 0. At elapsed 0 it is the predicted cdf, except that
-    beyond the time of BEYOND_LEVEL it can be up to REST less. Raises BadSetting for what is no time."""
-    elapsed, deadline = (
-        _broadcast_times("elapsed", elapsed_s, predicted.n),
-        _broadcast_times("deadline", deadline_s, predicted.n),
-    )
-    if elapsed.ndim == 2:
-        raise BadInput("elapsed", f"shape {elapsed.shape}", f"one time, or ({predicted.n},): a run has one age")
-    survival = _Survival(predicted)
-    left = survival.at(elapsed)
-    elapsed, left = (elapsed[:, None], left[:, None]) if deadline.ndim == 2 else (elapsed, left)
+    elapsed_s: how long each run goes already, deadline_s: since its start as well; one for all or (n,), 0 or more. A
+    deadline at or before elapsed_s has passed: 0. At elapsed 0 it is the predicted cdf, except that beyond the time of
+    BEYOND_LEVEL it can be up to REST less."""
+    elapsed, deadline, survival = np.asarray(elapsed_s), np.asarray(deadline_s), _Survival(predicted)
     # at elapsed 0 a predicted run of 0 s is still possible: T >= 0 excludes nothing
-    left = np.where(elapsed > 0, left, 1.0)
+    left = np.where(elapsed > 0, survival.at(elapsed), 1.0)
     chance = np.clip(1 - survival.at(deadline) / left, 0.0, 1.0)
     return np.where((deadline <= elapsed) & (elapsed > 0), 0.0, chance)
 
 
-def remaining_s(predicted: Empirical, elapsed_s: Any, q: Any) -> Floats:
-    """Seconds from now that a run still takes at most, with probability q, given that it runs elapsed_s already.
-
-    elapsed_s: one for all or (n,); q: one level, (n,) or (n, m); the answer has the shape of q. 0 or more, rising
-    with q. Raises BadSetting for what is no time, ValueError for a level outside (0, 1)."""
-    elapsed, levels = _broadcast_times("elapsed", elapsed_s, predicted.n), checked_levels(q, predicted.n)
-    survival = _Survival(predicted)
+def remaining_s(predicted: Empirical, elapsed_s: Any, levels: Sequence[float]) -> Floats:
+    """Seconds from now that a run still takes at most, with each of these probabilities, given that it runs elapsed_s
+    already, one for all or (n,): (n, n_levels), 0 or more, rising with the level."""
+    elapsed, survival = np.broadcast_to(elapsed_s, predicted.n), _Survival(predicted)
     left = np.where(elapsed > 0, survival.at(elapsed), 1.0)[:, None]
-    wide = levels if levels.ndim == 2 else levels[:, None]
-    times = survival.time_of((1 - wide) * left) - elapsed[:, None]
-    return np.asarray(np.maximum(times, 0.0).reshape(levels.shape))
+    return np.asarray(np.maximum(survival.time_of((1 - np.array(levels)) * left) - elapsed[:, None], 0.0))
 
 
 def running_outlook(
@@ -252,12 +216,12 @@ def running_outlook(
     started_at = pd.to_datetime(running["started_at"])
     elapsed = np.maximum(np.asarray((now - started_at).dt.total_seconds(), dtype=np.float64), 0.0)
     survival, levels = _Survival(predicted), sorted(set(params.levels))
-    left = remaining_s(predicted, elapsed, np.broadcast_to(levels, (len(elapsed), len(levels))))
+    left = np.maximum.accumulate(remaining_s(predicted, elapsed, levels), axis=1)
     outlook = running[["run_id", "group_key"]].assign(
         elapsed_s=elapsed, chance_so_long=survival.at(elapsed), is_beyond=survival.is_beyond(elapsed)
     )
     for place, level in enumerate(levels):
-        outlook[f"left_{100 * level:.10g}_s"] = np.maximum.accumulate(left, axis=1)[:, place]
+        outlook[f"left_{100 * level:.10g}_s"] = left[:, place]
     outlook["chance_in_time"] = np.nan
     if deadlines_at is not None:
         due = (pd.to_datetime(deadlines_at.reindex(running.index)) - started_at).dt.total_seconds().to_numpy(np.float64)
@@ -266,14 +230,3 @@ def running_outlook(
         chances = chances_in_time(predicted.rows(has_deadline), elapsed, np.maximum(due, 0))
         outlook.iloc[has_deadline, -1] = np.where(due <= elapsed, 0.0, chances)
     return outlook
-
-
-def mean_above(predicted: Empirical, time_s: Any) -> Floats:
-    """E[(T - x)+] in seconds, the integral of P(T > t) over t > x = time_s: one for all, (n,) or (n, m).
-
-    From the slope of the CRPS: d crps(x) / dx = 2 P(T <= x) - 1, so between x and a time y that is never reached the
-    integral is ((y - x) - (crps(y) - crps(x))) / 2. Exact for bins and histories; for a mixture as its CRPS."""
-    x = _broadcast_times("time", time_s, predicted.n)
-    far = predicted.quantile(1 - FAR)
-    y = np.maximum(x, far[:, None] if x.ndim == 2 else far)
-    return np.asarray(np.maximum((y - x) - (predicted.crps(y) - predicted.crps(x)), 0.0) / 2)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import SMOOTHING_BINS, Bins, Counts, Floats, pmfs_of, quantiles, smooth
 from tasks.jobs.params import ShapeParams
 
@@ -20,8 +19,6 @@ def log_shapes(shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -
     shapes: (K, H), rows are scaled to sum 1. Returns (K, H). One run in an empty bin would exclude a shape for good.
     Not in the paper."""
     theta = np.atleast_2d(np.asarray(shapes, dtype=float))
-    if not np.isfinite(theta).all() or (theta < 0).any() or (theta.sum(axis=1) <= 0).any():
-        raise BadInput("shapes", "a row that is no distribution", "finite shares of 0 or more, not all 0")
     theta = theta / theta.sum(axis=1, keepdims=True)
     return np.asarray(np.log((1 - empty_bin_prior) * theta + empty_bin_prior / theta.shape[1]))
 
@@ -30,11 +27,8 @@ def log_likelihood(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: flo
     """sum_h n_h log theta_h, the sum of equation 8, as one matrix product: (n_groups, K).
 
     counts: (n_groups, H) runs of each group in each bin; shapes: (K, H). These are the values of Figure 6."""
-    log_theta = log_shapes(shapes, empty_bin_prior=empty_bin_prior)
     n_h = np.atleast_2d(np.asarray(counts, dtype=float))
-    if n_h.shape[1] != log_theta.shape[1]:
-        raise BadInput("counts", f"{n_h.shape[1]} bins", f"the {log_theta.shape[1]} of the shapes")
-    return np.asarray(n_h @ log_theta.T)  # (n_groups, H) @ (H, K)
+    return np.asarray(n_h @ log_shapes(shapes, empty_bin_prior=empty_bin_prior).T)  # (n_groups, H) @ (H, K)
 
 
 def log_posterior(counts: ArrayLike, shapes: ArrayLike, *, empty_bin_prior: float = EMPTY_BIN_PRIOR) -> Floats:
@@ -68,33 +62,28 @@ TABLE_COLUMNS = ["n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std
 
 @dataclass(frozen=True)
 class ShapeSet:
-    """K shapes, by rising 25th-75th gap. centres: (K, n_bins) rows sum to 1; prior: (K,) share of the groups in
-    each; n_groups: (K,) groups in each; inertia: of the clustering they come from."""
+    """K shapes, by rising 25th-75th gap. centres: (K, n_bins) rows sum to 1; n_groups: (K,) groups in each; inertia: of
+    the clustering they come from."""
 
     bins: Bins
     centres: Floats
-    prior: Floats
     n_groups: Counts
     inertia: float
 
     def to_json(self) -> str:
         """One JSON object; from_json gives the same bits back."""
-        arrays = {name: getattr(self, name).tolist() for name in ("centres", "prior", "n_groups")}
+        arrays = {name: getattr(self, name).tolist() for name in ("centres", "n_groups")}
         return json.dumps({"bins": self.bins.model_dump(), **arrays, "inertia": self.inertia})
 
     @classmethod
     def from_json(cls, text: str) -> "ShapeSet":
-        """What to_json wrote. Raises BadInput if it is something else."""
-        try:
-            content = json.loads(text)
-            bins, k = Bins(**content["bins"]), len(content["n_groups"])
-            centres, prior = np.array(content["centres"], dtype=float), np.array(content["prior"], dtype=float)
-            if centres.shape != (k, bins.n_bins) or prior.shape != (k,) or not np.allclose(centres.sum(axis=1), 1):
-                raise ValueError("sizes or sums do not agree")
-            return cls(bins, centres, prior, np.array(content["n_groups"], dtype=np.int64), float(content["inertia"]))
-        except (ValueError, KeyError, TypeError) as error:
-            problem = f"no shapes ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
-            raise BadInput("shapes", problem, "JSON as ShapeSet.to_json writes it", "train the shapes again") from error
+        """What to_json wrote. Raises ValueError, KeyError or TypeError for anything else."""
+        content = json.loads(text)
+        bins, k = Bins(**content["bins"]), len(content["n_groups"])
+        centres = np.array(content["centres"], dtype=float)
+        if centres.shape != (k, bins.n_bins) or not np.allclose(centres.sum(axis=1), 1):
+            raise ValueError("shapes: sizes or sums do not agree")
+        return cls(bins, centres, np.array(content["n_groups"], dtype=np.int64), float(content["inertia"]))
 
 
 @dataclass(frozen=True)
@@ -108,9 +97,8 @@ class ShapeFit:
 def fit_shapes(counts: Counts, bins: Bins, params: ShapeParams) -> ShapeFit:
     """K-means over the smoothed PMFs of the groups with enough runs, ranked by 25th-75th gap, smallest first.
 
-    counts: (n_groups, n_bins). The gap is read off the pooled runs of the members, to the resolution of a bin;
-    rank_by_runs makes it exact. Raises BadInput without a group of enough support, BadSetting for more shapes than
-    there are groups, or different PMFs. Source: Zhu et al. 2023, section 4.2."""
+    counts: (n_groups, n_bins), of which largest_k allows params.k shapes. The gap is read off the pooled runs of the
+    members, to the resolution of a bin; rank_by_runs makes it exact. Source: Zhu et al. 2023, section 4.2."""
     counts = np.asarray(counts)
     is_used, pmfs = usable_pmfs(counts, bins, params)
     used_labels, centres, inertia = k_means(pmfs, params.k)
@@ -119,7 +107,7 @@ def fit_shapes(counts: Counts, bins: Bins, params: ShapeParams) -> ShapeFit:
     sizes = np.bincount(used_labels, minlength=params.k)
     pooled = np.stack([counts[labels == shape].sum(axis=0) for shape in range(params.k)])
     quartiles = quantiles(pmfs_of(pooled), bins, [0.25, 0.75])
-    fit = ShapeFit(ShapeSet(bins, centres, sizes / sizes.sum(), sizes, inertia), labels)
+    fit = ShapeFit(ShapeSet(bins, centres, sizes, inertia), labels)
     return in_order(fit, np.argsort(quartiles[:, 1] - quartiles[:, 0], kind="stable"))
 
 
@@ -146,17 +134,12 @@ def rank_by_runs(fit: ShapeFit, values: ArrayLike, groups: ArrayLike) -> tuple[S
 def k_means(pmfs: Floats, k: int) -> tuple[Labels, Floats, float]:
     """Labels (n_groups,), centres (k, n_bins) and inertia, the sum of squared distances to the centres.
 
-    Equal PMFs are merged and weighted, in sorted order: the order of the groups changes nothing. One thread: sums
-    of several end in any order. Raises BadSetting for a k above the number of different PMFs."""
+    k: at most the number of different PMFs. Equal ones are merged and weighted, in sorted order: the order of the
+    groups changes nothing. One thread: sums of several end in any order."""
     from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
     distinct, member_of, weights = np.unique(pmfs, axis=0, return_inverse=True, return_counts=True)
-    if k > len(distinct):
-        raise BadSetting(
-            f"k {k}: {k} shapes of {len(pmfs)} jobs with {len(distinct)} different distributions; "
-            f"expected at most {len(distinct)}; lower k, or min_support for more jobs"
-        )
     with threadpool_limits(1):
         model = KMeans(k, n_init=STARTS, random_state=SEED).fit(distinct, sample_weight=weights)
     centres = np.clip(model.cluster_centers_, 0, None)  # rounding below 0
@@ -168,26 +151,20 @@ def k_means(pmfs: Floats, k: int) -> tuple[Labels, Floats, float]:
 
 
 def largest_k(counts: Counts, bins: Bins, params: ShapeParams) -> int:
-    """The most shapes that these histograms allow: one for each different PMF. Raises as fit_shapes does."""
+    """The most shapes that these histograms allow: one for each different PMF."""
     return len(np.unique(usable_pmfs(np.asarray(counts), bins, params)[1], axis=0))
 
 
 def usable_pmfs(counts: Counts, bins: Bins, params: ShapeParams) -> tuple[NDArray[np.bool_], Floats]:
-    """Which groups have enough support, (n_groups,), and their smoothed PMFs, (n_used, n_bins).
-
-    counts: (n_groups, n_bins). Raises BadInput if none has params.min_support runs."""
+    """Which groups have enough support, (n_groups,), and their smoothed PMFs, (n_used, n_bins)."""
     is_used = counts.sum(axis=1) >= params.min_support
-    if not is_used.any():
-        problem = f"none of {len(counts)} has {params.min_support} runs or more"
-        raise BadInput("jobs", problem, "at least one to take a shape from", "lower min_support")
     return is_used, smooth(pmfs_of(counts[is_used]), bins, SMOOTHING_BINS)
 
 
 def in_order(fit: ShapeFit, order: NDArray[np.intp]) -> ShapeFit:
     """The same shapes, numbered by `order`, which holds their old numbers: (k,)."""
     new_of_old = np.append(np.argsort(order), NO_LABEL)  # -1 stays -1
-    old = fit.shapes
-    shapes = replace(old, centres=old.centres[order], prior=old.prior[order], n_groups=old.n_groups[order])
+    shapes = replace(fit.shapes, centres=fit.shapes.centres[order], n_groups=fit.shapes.n_groups[order])
     return ShapeFit(shapes, new_of_old[fit.labels])
 
 

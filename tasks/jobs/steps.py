@@ -22,8 +22,8 @@ from tasks.jobs.params import (
     WatchParams,
     WhatIfParams,
 )
-from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
+from tasks.jobs.summary import tell_simulated
 from tasks.jobs.watch import watch_source
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
@@ -120,7 +120,7 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: 
     after: keys of what this rests on (batch ids): a continued run with other keys does the step again."""
     logger.debug("summarising %s after %s", source, after)
     data_version = summarise_source(warehouse, source, summary)
-    kind_of_runs(warehouse, source)  # a line in the log where all are simulated
+    tell_simulated(warehouse, source)
     return data_version
 
 
@@ -157,7 +157,7 @@ def train(
     from tasks.jobs.predict.trained import load_trained, shape_names
     from tasks.jobs.predict.training import METRIC, train_source, write_figures
 
-    kind_of_runs(warehouse, source)
+    tell_simulated(warehouse, source)
     key = settle_key(warehouse, source, group, is_final=True)
     training = train_source(warehouse, source, evaluate, run_id=run_id)
     write_figures(warehouse, source, training.model_id, training.figures)

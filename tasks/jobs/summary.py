@@ -168,16 +168,11 @@ def find_group(warehouse: Warehouse, source: str, text: str) -> str:
     raise NotFound(f"job {text!r}: no job of source {source!r} is called so; nearest: {names}")
 
 
-Kind = Literal["measured", "simulated"]
-
-
-def kind_of_runs(warehouse: Warehouse, source: str) -> Kind:
-    """What the runs of a source are; a log line says so if they are simulated.
+def tell_simulated(warehouse: Warehouse, source: str) -> None:
+    """A line in the log where the runs of a source are simulated.
 
     Raises NotFound if there are none, BadInput if simulated runs stand among measured ones."""
     with reading(warehouse) as connection:
         n_simulated, _ = refuse_mixture(connection, source)
-    if not n_simulated:
-        return "measured"
-    logger.warning("source %r is simulated: its runs were drawn, not measured", source)
-    return "simulated"
+    if n_simulated:
+        logger.warning("source %r is simulated: its runs were drawn, not measured", source)

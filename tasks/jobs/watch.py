@@ -64,13 +64,11 @@ REGULAR = 4.0  # the longest of them is at most so many times their median
 OVERDUE = 2.0  # times the longest of them, at least, before a job counts as stopped
 
 
-def watch_source(
-    warehouse: Warehouse, source: str, watch: WatchParams, drift: DriftParams, *, now: datetime | None = None
-) -> list[str]:
+def watch_source(warehouse: Warehouse, source: str, watch: WatchParams, drift: DriftParams) -> list[str]:
     """Raise an alarm for each slow run, stopped job and drifted job of a source; returns the ids of the new ones.
 
     The last days are those of the log, so a log that arrives late is watched as well. Slow runs and stopped jobs come
-    with the most time lost first. now: time of the alarms, UTC; by default this machine's clock."""
+    with the most time lost first."""
     with reading(warehouse) as connection:
         parameters = {
             "source": source,
@@ -88,7 +86,7 @@ def watch_source(
     if not alarms:
         return []
     with writing(warehouse) as connection:
-        raised = raise_alarms(connection, alarms, now=now)
+        raised = raise_alarms(connection, alarms)
     logger.info("%d alarms in source %s, %d of them new", len(alarms), source, len(raised))
     return raised
 
@@ -193,27 +191,27 @@ def slow_runs(
     if not len(candidates):
         return []
     model = champion()
-    predicted = _by_model(warehouse, source, params, model, runs, candidates, is_watched) if model is not None else None
-    if predicted is None:
-        predicted = _by_history(runs, _ranked_with(runs, candidates, is_watched, params))
-    rows = runs.iloc[predicted.places]
-    log_s = np.log(np.maximum(_elapsed_s(rows, is_running[predicted.places]), predicted.least_s))
-    scores = excess_scores(predicted.log_median, predicted.log_high, log_s)
-    is_known = ~is_running[predicted.places] & is_watched[predicted.places] & predicted.is_new
+    answer = _by_model(warehouse, source, params, model, runs, candidates, is_watched) if model is not None else None
+    predicted, least_s = answer or _by_history(runs, _ranked_with(runs, candidates, is_watched, params))
+    places, (log_median, log_high) = predicted.index.to_numpy(), predicted[["log_median", "log_high"]].to_numpy().T
+    rows = runs.iloc[places]
+    log_s = np.log(np.maximum(_elapsed_s(rows, is_running[places]), least_s))
+    scores = excess_scores(log_median, log_high, log_s)
+    is_known = ~is_running[places] & is_watched[places] & predicted["is_new"].to_numpy()
     known_at = rows["ended_at"].where(is_known).to_numpy()
     budget = (1 - STOPPED_SHARE) * params.alarms_per_day
     limits = score_thresholds(scores, rows["submitted_at"].to_numpy(), known_at, budget)
-    reach = np.maximum(predicted.log_high - predicted.log_median, LEAST_REACH)
+    reach = np.maximum(log_high - log_median, LEAST_REACH)
     with np.errstate(over="ignore"):
         expected = pd.DataFrame(
             {
-                "median_s": np.exp(predicted.log_median),
-                "limit_s": np.exp(predicted.log_median + limits.score * reach),
-                "n_history": predicted.n_history,
-                "predictor": predicted.predictor,
+                "median_s": np.exp(log_median),
+                "limit_s": np.exp(log_median + limits.score * reach),
+                "n_history": predicted["n_history"],
+                "predictor": predicted["predictor"],
                 "expected_per_day": limits.per_day,
             },
-            index=predicted.places,
+            index=places,
         ).reindex(candidates)
     is_open = ~np.isfinite(expected["limit_s"]).to_numpy()
     expected[is_open] = _by_longest(runs, candidates[is_open], is_watched, budget)
@@ -225,7 +223,7 @@ def slow_runs(
     ).round("us")
     table["elapsed_s"] = _elapsed_s(table, is_running[candidates])
     table["lost_s"] = table["elapsed_s"] - table["median_s"]
-    is_slow = np.maximum(table["elapsed_s"], predicted.least_s) > np.maximum(table["limit_s"], table["median_s"])
+    is_slow = np.maximum(table["elapsed_s"], least_s) > np.maximum(table["limit_s"], table["median_s"])
     is_slow &= ~table["is_running"] | (since > since_at)  # else its end was never logged
     ranked = table[is_slow].sort_values(["lost_s", "run_id"], ascending=[False, True])
     return [_slow_alarm(source, row) for row in ranked.drop(columns="newest_at").to_dict("records")]
@@ -259,21 +257,6 @@ def _by_longest(
     ).set_index(places)
 
 
-@dataclass(frozen=True)
-class _Predictions:
-    """Predictions at submission of the runs at `places` of the log: median and LEVEL, logs of seconds; (n,) each.
-
-    is_new: the model did not learn from the run; least_s: shorter runs count as this long."""
-
-    places: NDArray[np.intp]
-    log_median: Floats
-    log_high: Floats
-    n_history: NDArray[np.int64]
-    is_new: NDArray[np.bool_]
-    predictor: str
-    least_s: float
-
-
 def _ranked_with(
     runs: pd.DataFrame, candidates: NDArray[np.intp], is_ranked: NDArray[np.bool_], params: WatchParams
 ) -> NDArray[np.intp]:
@@ -297,8 +280,12 @@ def _by_model(
     runs: pd.DataFrame,
     candidates: NDArray[np.intp],
     is_watched: NDArray[np.bool_],
-) -> _Predictions | None:
-    """What the model predicts of these runs and of those that they are ranked among; None, warned, if it cannot."""
+) -> tuple[pd.DataFrame, float] | None:
+    """What the model predicts of these runs and of those that they are ranked among, and how long shorter runs count;
+    None, warned, if it cannot.
+
+    By place in the log: log_median and log_high (LEVEL), logs of seconds, n_history, is_new (the model did not learn
+    from the run) and predictor."""
     from tasks.jobs.predict.peers import earlier_runs
     from tasks.jobs.predict.predicting import predict_rows
     from tasks.jobs.predict.preparation import fetch_runs, with_ends
@@ -316,20 +303,19 @@ def _by_model(
         logger.warning("watching source %s by its history: %s cannot predict it: %s", source, model_id, error)
         return None
     median, high = (np.log(predicted.quantile(level)) for level in (0.5, LEVEL))
-    n_history = earlier_runs(rows, past).n
-    return _Predictions(places, median, high, n_history, is_new[places], model_id, trained.model.least_s)
+    columns = {"n_history": earlier_runs(rows, past).n, "is_new": is_new[places], "predictor": model_id}
+    return pd.DataFrame({"log_median": median, "log_high": high, **columns}, places), trained.model.least_s
 
 
-def _by_history(runs: pd.DataFrame, places: NDArray[np.intp]) -> _Predictions:
+def _by_history(runs: pd.DataFrame, places: NDArray[np.intp]) -> tuple[pd.DataFrame, float]:
+    """The same by the last runs of each job, where it has enough."""
     from tasks.jobs.predict.peers import LEAST_RUNTIME_S
 
     past = runs[runs["status"].isin(FINISHED)].reset_index(drop=True)
     median, high, n = history_quantiles(runs.iloc[places], past)
-    is_known = np.isfinite(median)
-    is_new = np.ones(int(is_known.sum()), dtype=bool)
-    return _Predictions(
-        places[is_known], median[is_known], high[is_known], n[is_known], is_new, HISTORY, LEAST_RUNTIME_S
-    )
+    columns = {"n_history": n, "is_new": True, "predictor": HISTORY}
+    table = pd.DataFrame({"log_median": median, "log_high": high, **columns}, places)
+    return table[np.isfinite(median)], LEAST_RUNTIME_S
 
 
 def history_quantiles(rows: pd.DataFrame, past: pd.DataFrame) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -355,8 +341,7 @@ def median_and_high(quantiles: Floats) -> tuple[Floats, Floats]:
     return quantiles[:, middle - 1 : middle + 1].mean(axis=1), quantiles[:, int(np.searchsorted(LEVELS, LEVEL))]
 
 
-def _slow_alarm(source: str, run: Mapping[Any, Any]) -> Alarm:
-    row = {str(name): value for name, value in run.items()}
+def _slow_alarm(source: str, row: Mapping[Any, Any]) -> Alarm:
     took = f"goes on since {duration(row['elapsed_s'])}" if row["is_running"] else f"took {duration(row['elapsed_s'])}"
     most = "at most " if row["predictor"] == LONGEST else ""
     message = (
@@ -419,8 +404,7 @@ def regular_gaps(runs: pd.DataFrame, newest_at: np.datetime64) -> pd.DataFrame:
     )
 
 
-def _stopped_alarm(source: str, job: Mapping[Any, Any]) -> Alarm:
-    row = {str(name): value for name, value in job.items()}
+def _stopped_alarm(source: str, row: Mapping[Any, Any]) -> Alarm:
     message = (
         f"{row['group_key']}: no run for {duration(row['gap_s'])}, usually one every {duration(row['usual_s'])}, "
         f"never more than {duration(row['longest_s'])} apart in its last {GAPS}: it has stopped running"
@@ -444,17 +428,14 @@ def drifted_jobs(
     runs = fetch(warehouse, DRIFT_RUNS.read_text(), parameters | {"min_after": LEAST_AFTER})
     if runs.empty:
         return []
-    from tasks.jobs.drift import (
-        drift_words,
-        find_drift,  # scipy: needed only where a job has enough runs
-    )
+    from tasks.jobs.drift import drift_words, find_drift  # scipy: needed only where a job has enough runs
 
     model = champion()
     compared = runs[["group_key", "submitted_at", "runtime_s"]]
     since_at, until_at = runs["since_at"].iloc[0], runs["until_at"].iloc[0]
     shapes = model[1].shapes.get("ratio") if model else None
     medians_s = {str(key): float(median_s) for key, median_s in model[1].history_s.items()} if model else None
-    comparison = find_drift(compared, drift, shapes=shapes, medians_s=medians_s, since_at=since_at)
+    comparison = find_drift(compared, drift, since_at, shapes=shapes, medians_s=medians_s)
     table = comparison[comparison["has_drifted" if model else "has_changed"].astype(bool)].assign(
         since_at=since_at,
         until_at=until_at,
@@ -463,16 +444,15 @@ def drifted_jobs(
     )
     table = table if model else table.drop(columns=["shape_before", "shape_after"])
     logger.info("%d of %d jobs of source %s have drifted", len(table), len(comparison), source)
-    rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
     return [
         Alarm("jobs", source, DRIFT, f"{row['group_key']} @ {utc_text(until_at)}", drift_words(row), as_evidence(row))
-        for row in rows
+        for row in table.to_dict("records")
     ]
 
 
-def as_evidence(figures: Mapping[str, Any]) -> dict[str, Any]:
+def as_evidence(figures: Mapping[Any, Any]) -> dict[str, Any]:
     """The same with plain numbers and times as ISO 8601; what is missing, or is no number, is left out."""
-    return {name: _plain(value) for name, value in figures.items() if value is not None and not pd.isna(value)}
+    return {str(name): _plain(value) for name, value in figures.items() if value is not None and not pd.isna(value)}
 
 
 def _plain(value: Any) -> Any:

@@ -60,7 +60,7 @@ def train(past: pd.DataFrame, rng: np.random.Generator) -> Trained:
     for kind in ("ratio", "delta"):
         bins = bins_of(kind, BinParams())
         centres = rng.dirichlet(np.ones(bins.n_bins), N_SHAPES)
-        shapes[kind] = ShapeSet(bins, centres, np.full(N_SHAPES, 1 / N_SHAPES), np.ones(N_SHAPES, dtype=int), 0.0)
+        shapes[kind] = ShapeSet(bins, centres, np.ones(N_SHAPES, dtype=int), 0.0)
     none = pd.DataFrame({"run_id": pd.Series(dtype=str), "residual": pd.Series(dtype=float)})
     untrained = Trained(None, shapes, {}, medians, none, params)  # type: ignore[arg-type]
     last = slice(len(past) - N_TRAINED_ON, None)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.normalisation import bins_of, histogram, historic_medians, normalise
+from tasks.jobs.normalisation import bins_of, histogram, normalise
 from tasks.jobs.params import BinParams
 from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
@@ -16,21 +16,24 @@ START = pd.Timestamp("2026-01-01")
 @pytest.fixture
 def planted():
     """A function: normalised runs of jobs of two kinds in turn, the wide kind first; group numbers; kinds of groups."""
-    return _planted
+
+    def make(n_jobs=30, n_runs=60, seed=1):
+        kinds = np.arange(n_jobs) % 2
+        jobs = [
+            SimulatedJob(name=f"{i:03}", n_runs=n_runs, median_s=10.0 + i, log_deviation=NOISES[1 - kind])
+            for i, kind in enumerate(kinds)
+        ]
+        runs = simulate_runs(jobs, np.random.default_rng(seed))
+        medians = runs.groupby("group_key")["runtime_s"].transform("median")
+        return normalise(runs["runtime_s"], medians, "ratio"), runs["group_key"].astype(int).to_numpy(), kinds
+
+    return make
 
 
 @pytest.fixture
 def counts_of():
     """A function: the histogram of normalised runs over `bins`, by default 100 bins of ratios."""
-    return _counts_of
-
-
-@pytest.fixture
-def drawn():
-    """A function: a log of jobs in turn, one run a minute, whose runtime is median × input × log-normal noise.
-
-    input is log-normal and known (input_bytes); has_input=False leaves it out. Runtimes end before the next run."""
-    return _drawn
+    return lambda values, groups, bins=RATIO: histogram(values, groups, int(groups.max()) + 1, bins)
 
 
 @pytest.fixture
@@ -39,20 +42,21 @@ def log_of():
     return _log_of
 
 
-def _planted(n_jobs=30, n_runs=60, seed=1):
-    kinds = np.arange(n_jobs) % 2
-    jobs = [
-        SimulatedJob(name=f"{i:03}", n_runs=n_runs, median_s=10.0 + i, log_deviation=NOISES[1 - kind])
-        for i, kind in enumerate(kinds)
-    ]
-    runs = simulate_runs(jobs, np.random.default_rng(seed))
-    history = runs.groupby("group_key")["runtime_s"].median()
-    medians = historic_medians(runs, history)["median_s"]
-    return normalise(runs["runtime_s"], medians, "ratio"), runs["group_key"].astype(int).to_numpy(), kinds
+@pytest.fixture
+def drawn():
+    """A function: a log of jobs in turn, one run a minute, whose runtime is median × input × log-normal noise.
 
+    input is log-normal and known (input_bytes); has_input=False leaves it out. Runtimes end before the next run."""
 
-def _counts_of(values, groups, bins=RATIO):
-    return histogram(values, groups, int(groups.max()) + 1, bins)
+    def make(n_runs=1200, n_jobs=6, *, noise=0.2, input_sd=1.0, has_input=True, seed=1):
+        rng = np.random.default_rng(seed)
+        number = np.arange(n_runs) % n_jobs
+        inputs = np.exp(rng.normal(0, input_sd, n_runs)) if has_input else np.ones(n_runs)
+        runtime_s = (2.0 + number) * inputs * np.exp(rng.normal(0, noise, n_runs))
+        columns = {"input_bytes": 1e6 * inputs} if has_input else {}
+        return _log_of(runtime_s, [f"job{i}" for i in number], **columns)
+
+    return make
 
 
 def _log_of(runtime_s, jobs="job", **columns):
@@ -64,12 +68,3 @@ def _log_of(runtime_s, jobs="job", **columns):
     return pd.DataFrame(
         {**known, "started_at": submitted_at, "ended_at": ended_at, "runtime_s": runtime_s, "wait_s": 0.0, **columns}
     )
-
-
-def _drawn(n_runs=1200, n_jobs=6, *, noise=0.2, input_sd=1.0, has_input=True, seed=1):
-    rng = np.random.default_rng(seed)
-    number = np.arange(n_runs) % n_jobs
-    inputs = np.exp(rng.normal(0, input_sd, n_runs)) if has_input else np.ones(n_runs)
-    runtime_s = (2.0 + number) * inputs * np.exp(rng.normal(0, noise, n_runs))
-    columns = {"input_bytes": 1e6 * inputs} if has_input else {}
-    return _log_of(runtime_s, [f"job{i}" for i in number], **columns)

@@ -1,11 +1,9 @@
 """Predicted distributions: properties, checks against numeric integration, edges of what can be predicted."""
 
-import math
-
 import numpy as np
 import pytest
 
-from tasks.jobs.distribution import Empirical, even_steps, gather_history
+from tasks.jobs.distribution import even_steps, gather_history
 
 RNG_SEED = 11
 
@@ -16,10 +14,7 @@ def steps(n=6, seed=RNG_SEED):
 
 def history(n=6, seed=RNG_SEED):
     rng = np.random.default_rng(seed)
-    groups = np.repeat([0, 1, 2], [1, 9, 40])
-    return Empirical(
-        gather_history(rng.lognormal(3, 0.7, 50).round(1), groups, rng.uniform(0.5, 2, 50)), np.arange(n) % 3
-    )
+    return gather_history(rng.lognormal(3, 0.7, 50).round(1), np.repeat([0, 1, 2], [1, 9, 40])).rows(np.arange(n) % 3)
 
 
 KINDS = [steps, history]
@@ -62,38 +57,17 @@ def test_no_instance_has_no_answer(make):
     assert none.quantile(0.5).shape == (0,)
 
 
-def test_the_same_run_counts_as_often_as_it_happened():
-    often = Empirical(gather_history([5.0, 5, 5, 9], [0] * 4), [0])
-    weighted = Empirical(gather_history([5.0, 9], [0, 0], [3, 1]), [0])
-    for ask in ("cdf", "cdf_below", "crps"):
-        assert getattr(often, ask)([5.0]) == pytest.approx(getattr(weighted, ask)([5.0]))
-    assert often.quantile(0.75)[0] == weighted.quantile(0.75)[0] == 5
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: gather_history([1.0, math.nan], [0, 0]), "values_s: 1 of 2 .* row 1"),
-        (lambda: gather_history([1.0, -2.0], [0, 0]), r"values_s: .*\(-2\)"),
-        (lambda: gather_history([1.0], [1]), "groups: 1 of 2 have no run"),
-        (lambda: gather_history([], []), "no run of weight"),
-        (lambda: Empirical(gather_history([1.0], [0]), [1]), "group: from 1 to 1; expected 0 to 0"),
-        (lambda: steps(2).cdf([1.0, math.nan]), "x: 1 of 2 .* row 1"),
-        (lambda: steps(2).cdf([1.0]), r"x: shape \(1,\); expected \(2,\)"),
-        (lambda: steps(2).quantile(1.0), "q: .*between 0 and 1"),
-    ],
-)
-def test_what_cannot_be_used_is_one_clear_line(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()
+@pytest.mark.parametrize("make", KINDS)
+def test_the_mean_above_a_time_is_the_integral_of_the_chance_to_exceed_it(make):
+    predicted, t = make().rows(slice(1, 2)), np.linspace(20, 4000, 200_001)
+    assert predicted.mean_above(20)[0] == pytest.approx(np.trapezoid(1 - predicted.cdf(t[None, :])[0], t), abs=0.02)
 
 
 @pytest.mark.parametrize("is_even", [False, True])
 def test_a_level_that_a_run_meets_exactly_does_not_depend_on_how_many_other_groups_there_are(is_even):
     n_groups, n_runs = 5_000, 100
     values, groups = np.tile(np.arange(n_runs, dtype=float), (n_groups, 1)), np.arange(n_groups)
-    gathered = Empirical(gather_history(values.ravel(), np.repeat(groups, n_runs)), groups)
-    many = even_steps(values) if is_even else gathered
+    many = even_steps(values) if is_even else gather_history(values.ravel(), np.repeat(groups, n_runs))
     for level in (0.05, 0.5, 0.95):
         assert set(many.quantile(level)) == {100 * level - 1}
         assert many.cdf(np.full(n_groups, 100 * level - 1)) == pytest.approx(level, abs=1e-12)

@@ -70,35 +70,27 @@ def test_busy_days_alone_are_no_change_when_they_count_as_one():
     assert by_run / 200 > 0.2  # what the stretches are for
 
 
-def test_a_stretch_on_both_sides_is_refused():
-    with pytest.raises(ValueError, match="stretch 3: has runs before and after; expected one side"):
-        permutation_test(
-            np.arange(4.0), np.array([1, 3, 3, 4]), np.array([0, 0, 1, 1], dtype=bool),
-            np.random.default_rng(0), max_permutations=100,
-        )  # fmt: skip
-
-
 BINS = Bins(kind="ratio", low=0, high=3, n_bins=3)
 
 
 def shapes_of(*centres):
     k = len(centres)
-    return ShapeSet(BINS, np.array(centres, dtype=float), np.full(k, 1 / k), np.full(k, 10), 0.0)
+    return ShapeSet(BINS, np.array(centres, dtype=float), np.full(k, 10), 0.0)
 
 
 TWO = shapes_of([0.5, 0.25, 0.25], [0.25, 0.25, 0.5])
 
 
-def factor(before, after, shapes=TWO, **kwargs):
-    return np.exp(log_bayes_factors([before], [after], shapes, empty_bin_prior=0, **kwargs))[0]
+def factor(before, after, shapes=TWO):
+    return np.exp(log_bayes_factors([before], [after], shapes))[0]
 
 
 def test_one_run_on_each_side_by_hand():
     # before in bin 1: L = 1/2, 1/4; since in bin 3: M = 1/4, 1/2
     # one shape: (1/2 1/4 + 1/4 1/2) / 2 = 1/8; two: (1/2 1/2 + 1/4 1/4) / 2 = 5/32; 5/4 times likelier
-    assert factor([1, 0, 0], [0, 0, 1]) == pytest.approx(5 / 4)
+    assert factor([1, 0, 0], [0, 0, 1]) == pytest.approx(5 / 4, rel=2e-3)  # no bin is quite empty
     # both in bin 1: one: (1/4 + 1/16) / 2, two: (1/8 + 1/8) / 2
-    assert factor([1, 0, 0], [1, 0, 0]) == pytest.approx(4 / 5)
+    assert factor([1, 0, 0], [1, 0, 0]) == pytest.approx(4 / 5, rel=2e-3)
 
 
 @pytest.mark.parametrize(("before", "after"), [([0, 0, 0], [5, 1, 0]), ([5, 1, 0], [0, 0, 0]), ([0, 4, 0], [0, 2, 0])])
@@ -108,15 +100,6 @@ def test_no_runs_and_runs_that_tell_nothing_are_no_evidence(before, after):
 
 def test_a_single_shape_leaves_nothing_to_change_to():
     assert factor([5, 1, 0], [0, 1, 5], shapes_of([0.4, 0.3, 0.3])) == 0
-
-
-def test_many_groups_are_answered_like_one_by_one():
-    rng = np.random.default_rng(0)
-    before, after = rng.poisson(3, (2500, 3)), rng.poisson(3, (2500, 3))
-    together = log_bayes_factors(before, after, TWO, empty_bin_prior=0.001)
-    one = [log_bayes_factors(before[[i]], after[[i]], TWO, empty_bin_prior=0.001)[0] for i in (0, 999, 1000, 2499)]
-    assert together[[0, 999, 1000, 2499]] == pytest.approx(one)
-    assert log_bayes_factors(before[:0], after[:0], TWO).shape == (0,)
 
 
 START, SINCE = pd.Timestamp("2026-01-01"), pd.Timestamp("2026-01-22")
@@ -130,7 +113,7 @@ def bell(spread):
     return mass / mass.sum()
 
 
-SHAPES = ShapeSet(RATIO_BINS, np.stack([bell(0.05), bell(0.4)]), np.full(2, 0.5), np.full(2, 10), 0.0)
+SHAPES = ShapeSet(RATIO_BINS, np.stack([bell(0.05), bell(0.4)]), np.full(2, 10), 0.0)
 
 
 def log_of(jobs, *, days=28, per_day=3):
@@ -157,7 +140,7 @@ def slower(rng, n, is_after):
 
 
 def found_in(runs, params=PARAMS, shapes=SHAPES, **kwargs):
-    return find_drift(runs, params, shapes=shapes, since_at=SINCE, **kwargs).set_index("group_key")
+    return find_drift(runs, params, SINCE, shapes=shapes, **kwargs).set_index("group_key")
 
 
 def test_a_job_that_became_erratic_drifts_from_the_narrow_to_the_wide_shape_and_its_neighbours_do_not():
@@ -191,41 +174,21 @@ def test_shapes_are_those_of_runs_against_the_historic_median():
     assert found.loc["a", ["shape_before", "shape_after"]].tolist() == [1, 1]
 
 
-def test_a_log_is_compared_from_so_many_days_before_its_last_run_on():
-    runs = log_of({"a": steady})
-    moment = runs["submitted_at"].max() - pd.Timedelta(days=7)
-    pd.testing.assert_frame_equal(
-        find_drift(runs, DriftParams(since_days=7)), find_drift(runs, PARAMS, since_at=moment)
-    )
-
-
-def test_jobs_with_too_few_runs_are_left_out():
-    runs = log_of({"a": steady, "few": steady})
-    runs = runs[(runs["group_key"] == "a") | (runs["submitted_at"] < SINCE)]
-    drift = find_drift(runs, PARAMS, since_at=SINCE)
-    assert drift["group_key"].tolist() == ["a"]
-
-
 def test_runs_in_too_few_stretches_to_tell_are_left_out():
     # 12 runs each on the first and on the last day: two stretches, one deal each way
     runs = log_of({"a": slower}, per_day=12)
     day = (runs["submitted_at"] - START).dt.days
     runs = runs[day.isin([0, 27])]
-    assert find_drift(runs, PARAMS, since_at=SINCE).empty
+    drift = find_drift(runs, PARAMS, SINCE, shapes=SHAPES)
+    assert drift.empty and drift.columns.tolist() == list(COLUMNS)
 
 
 def test_a_log_of_minutes_has_stretches_of_minutes():
     runs = log_of({"a": slower, "b": steady})
     quick = runs.assign(submitted_at=START + (runs["submitted_at"] - START) / 1000)
-    found = find_drift(quick, PARAMS, since_at=START + (SINCE - START) / 1000)
+    found = find_drift(quick, PARAMS, START + (SINCE - START) / 1000)
     assert found["stretches_after"].tolist() == [7, 7]
     assert found["has_changed"].tolist() == [True, False]
-
-
-def test_runs_that_did_not_finish_are_no_evidence():
-    runs = log_of({"a": steady})
-    more = runs.assign(runtime_s=np.nan)
-    pd.testing.assert_frame_equal(found_in(runs), found_in(pd.concat([runs, more], ignore_index=True)))
 
 
 def test_constant_runtimes_and_runtimes_of_zero_have_not_changed():
@@ -233,12 +196,6 @@ def test_constant_runtimes_and_runtimes_of_zero_have_not_changed():
     assert found["p_value"].tolist() == [1.0, 1.0]
     assert np.isnan(found.loc["zero", "median_factor"])
     assert not found["has_drifted"].any()
-
-
-@pytest.mark.parametrize("n_rows", [0, 3])
-def test_a_log_with_nothing_to_compare_gives_an_empty_table(n_rows):
-    drift = find_drift(log_of({"a": steady}).head(n_rows), PARAMS, shapes=SHAPES)
-    assert drift.empty and drift.columns.tolist() == list(COLUMNS)
 
 
 @pytest.mark.parametrize("planted", [slower, wider])
@@ -263,7 +220,5 @@ def test_a_drifted_job_says_from_which_shape_to_which_and_how_sure_that_is():
     )
 
 
-def test_a_changed_job_of_the_same_shape_and_an_unchanged_one_say_so():
+def test_a_changed_job_of_the_same_shape_says_so():
     assert drift_words(JOB | {"has_drifted": False}).startswith("etl: changed; median")
-    unchanged = drift_words(JOB | {"has_drifted": False, "has_changed": False, "median_factor": np.nan})
-    assert unchanged.startswith("etl: no change that could not be luck; median 100 s, now 3.3 min; middle")

@@ -21,7 +21,7 @@ from tasks.intake.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
 from tasks.jobs import intake
 from tasks.jobs.columns import ALL_COLUMNS, SKYLINE, vet_runs
 from tasks.jobs.grouping import group_keys, normalise_names
-from tasks.jobs.intake import Intake, Spool, land_log, pseudonymise
+from tasks.jobs.intake import Intake, land_log, pseudonymise, spooled
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
 from tasks.params import ReadLimits
@@ -73,10 +73,8 @@ def asked(limits: ReadLimits | None = None) -> intake.Intake:
 
 def test_what_comes_out_of_a_spool_is_what_went_in(tmp_path: Path) -> None:
     first, second = chunk_of(1), Chunk(chunk_of(2000).rows, no_refusals(), {})
-    with Spool(tmp_path, ADDRESS, max_bytes=2**30) as spool:
-        spool.write(first)
-        spool.write(second)
-        back = list(spool.read())
+    with spooled([first, second], tmp_path, ADDRESS, max_bytes=2**30) as (_, again):
+        back = list(again)
     for ours, theirs in zip((first, second), back, strict=True):
         pd.testing.assert_frame_equal(ours.rows, theirs.rows)
         pd.testing.assert_frame_equal(ours.refused, theirs.refused)
@@ -117,9 +115,8 @@ def test_a_history_beyond_the_largest_size_is_refused_with_the_knob(
 def test_lists_come_back_as_they_were(tmp_path):
     step = {"at_s": 0.0, "tokens": 2.0, "guaranteed": 1.0}
     rows = chunk_of(1, 2).rows.assign(skyline=pd.Series([[step], None], dtype=pd.ArrowDtype(SKYLINE)))
-    with Spool(tmp_path, "here", max_bytes=10**6) as spool:
-        spool.write(Chunk(rows, no_refusals(), {}))
-        [back] = spool.read()
+    with spooled([Chunk(rows, no_refusals(), {})], tmp_path, "here", max_bytes=10**6) as (_, again):
+        [back] = again
         assert back.rows["skyline"].dtype == rows["skyline"].dtype
         assert back.rows["skyline"].iloc[0] == [step] and pd.isna(back.rows["skyline"].iloc[1])
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tasks.errors import BadInput, BadSetting
+from tasks.errors import BadInput
 from tasks.jobs.normalisation import (
     Bins,
     bins_of,
@@ -93,13 +93,6 @@ def test_the_median_is_that_of_a_plain_loop_in_any_order_of_rows(rows, random):
         log = log.iloc[order]
 
 
-def test_what_is_refused_is_said_in_one_line():
-    with pytest.raises(
-        BadInput, match=r"^runs: no column submitted_at; expected a frame with group_key, submitted_at$"
-    ):
-        historic_medians(pd.DataFrame({"group_key": ["a"]}), {})
-
-
 RATIO = Bins(kind="ratio", low=0, high=4, n_bins=6)  # inside: [0, 1) [1, 2) [2, 3) [3, 4)
 DELTA = Bins(kind="delta", low=-2, high=2, n_bins=6)
 COUNTS = arrays(np.int64, (3, 30), elements=st.integers(0, 50)).filter(lambda n: (n.sum(axis=1) > 0).all())
@@ -162,10 +155,6 @@ def test_ranges_follow_the_data_of_any_length_of_job():
 def test_what_is_refused_of_bins_is_said_in_one_line():
     with pytest.raises(BadInput, match=r"^normalised runs: none to derive a range from; expected runs with a median"):
         derived_bins("ratio", [np.nan, np.inf], BinParams())
-    with pytest.raises(BadInput, match=r"^groups of runs: group 3; expected numbers below 3$"):
-        histogram([1.0], [3], 3, RATIO)
-    with pytest.raises(BadSetting, match=r"^levels \[1.0\]: expected probabilities between 0 and 1, such as 0.95$"):
-        quantiles(np.ones((1, 6)) / 6, RATIO, [1.0])
     with pytest.raises(ValueError, match="low 2 is not below high 1"):
         Bins(kind="ratio", low=2, high=1)
 

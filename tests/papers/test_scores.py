@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks.jobs.distribution import Empirical, even_steps, gather_history
-from tasks.jobs.scores import calibration_error, compare_pooled, coverage_of, ks_by_group, pit_values
+from tasks.jobs.distribution import even_steps, gather_history
+from tasks.jobs.scores import calibration_error, coverage_of, ks_by_group, ks_pooled, pit_values
 
 
 def uniform(high_s, n):
@@ -12,8 +12,8 @@ def uniform(high_s, n):
     return even_steps(np.tile(high_s * (np.arange(10_000) + 0.5) / 10_000, (n, 1)))
 
 
-def past(*values_s, n=1, weights=None):
-    return Empirical(gather_history(values_s, [0] * len(values_s), weights), [0] * n)
+def past(*values_s, n=1):
+    return gather_history(values_s, [0] * len(values_s)).rows(np.zeros(n, dtype=int))
 
 
 def test_crps_of_an_even_spread():
@@ -26,33 +26,31 @@ def test_crps_of_past_runs_by_pairs():
     """Of 1, 2 and 6 at x = 3: mean |v - x| = (2 + 1 + 3) / 3 = 2; pairs: 2 (1 + 5 + 4) / 9 = 20/9; 2 - 10/9 = 8/9."""
     assert past(1, 2, 6).crps([3.0])[0] == pytest.approx(8 / 9)
     # weights 1/2, 1/2 of 0 and 4 at x = 1: (1 + 3) / 2 - 1/2 · 2 · 1/4 · 4 = 1
-    assert past(0, 4, weights=[3, 3]).crps([1.0])[0] == pytest.approx(1)
+    assert past(0, 4).crps([1.0])[0] == pytest.approx(1)
 
 
 def test_ks_within_a_group():
-    """Uniform on [0, 4] for both runs, which took 1 and 2 s: cdfs 1/4, 1/2 against 1/2, 1: at 2 s it is 1/2."""
-    found = ks_by_group(uniform(4, 2), [1.0, 2.0], ["a", "a"], min_runs=2)
-    assert found.value == pytest.approx(0.5, abs=1e-3) and (found.n_groups, found.n_runs) == (1, 2)
+    """Uniform on [0, 4] for 20 runs, which took 1 and 2 s: cdfs 1/4, 1/2 against 1/2, 1: at 2 s it is 1/2."""
+    found = ks_by_group(uniform(4, 20), np.repeat([1.0, 2.0], 10), ["a"] * 20)
+    assert found.value == pytest.approx(0.5, abs=1e-3) and found.n_groups == 1
 
 
-def test_pooled_distance_and_the_error_of_percentiles():
-    """Runs of 1 and 3 s, each predicted to take 1 or 2 s: the cdfs differ by 1/2 between 2 and 3 s.
-
-    Percentiles 1 to 50 agree at 1 s, 51 to 99 are 2 against 3 s: 49 / 99 s on average."""
-    assert compare_pooled(past(1, 2, n=2), [3.0, 1.0]) == pytest.approx((0.5, 49 / 99))
+def test_pooled_distance():
+    """Runs of 1 and 3 s, each predicted to take 1 or 2 s: the cdfs differ by 1/2 between 2 and 3 s."""
+    assert ks_pooled(past(1, 2, n=2), [3.0, 1.0]) == pytest.approx(0.5)
 
 
 def test_pooled_distance_rewards_ignoring_the_job():
     """Two jobs that always take 1 and 3 s: one prediction for both is perfect when pooled, 1/2 off in each."""
     runtimes, jobs = np.repeat([1.0, 3.0], 20), np.repeat(["a", "b"], 20)
     ignoring = past(1, 3, n=40)
-    assert compare_pooled(ignoring, runtimes)[0] == pytest.approx(0)
+    assert ks_pooled(ignoring, runtimes) == pytest.approx(0)
     assert ks_by_group(ignoring, runtimes, jobs).value == pytest.approx(0.5)
 
 
 def test_coverage_counts_the_ends_of_the_interval():
-    """Uniform on [0, 10]: the central 80 % are 1 to 9 s; 1 and 5 are inside, 0.5 and 9.5 outside."""
-    assert coverage_of(uniform(10, 4), [1.0, 5.0, 0.5, 9.5], level=0.8) == pytest.approx((0.5, 8), abs=0.01)
+    """Uniform on [0, 10]: the central 90 % are 0.5 to 9.5 s; 0.5 and 5 are inside, 0.4 and 9.6 outside."""
+    assert coverage_of(uniform(10, 4), [0.5, 5.0, 0.4, 9.6]) == pytest.approx((0.5, 9), abs=0.01)
 
 
 def test_pit_and_its_calibration_error():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.distribution import Empirical, gather_history
+from tasks.jobs.distribution import gather_history
 from tasks.report.charts import spec_of
 from tasks.report.jobs_evaluation import COLUMNS, calibration_figure, fan_figure, fan_rows
 
@@ -22,7 +22,7 @@ def test_probabilities_that_are_right_fill_every_bar_alike_and_runs_at_the_ends_
 def test_the_fan_of_a_prediction_holds_its_quantiles_in_order_of_submission():
     history = gather_history(np.arange(1.0, 101.0), np.zeros(100, dtype=int))
     runs = pd.DataFrame({"submitted_at": [NOON, NOON - pd.Timedelta("1h")], "runtime_s": [7.0, np.nan]})
-    found = fan_rows(runs, Empirical(history, np.zeros(2, dtype=int)))
+    found = fan_rows(runs, history.rows(np.zeros(2, dtype=int)))
     assert found["submitted_at"].is_monotonic_increasing
     assert found[COLUMNS[2:]].iloc[0].tolist() == [5, 25, 50, 75, 95]
     assert found["runtime_s"].isna().tolist() == [True, False]

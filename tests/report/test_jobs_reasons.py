@@ -125,7 +125,7 @@ def test_the_move_that_most_make_is_told_with_its_share_of_the_shape_before():
 
 
 def test_pairs_are_drawn_as_factors_of_the_log_ratios_that_were_compared():
-    directions = Directions(n=3, n_right=2, share=2 / 3, low=0.2, high=0.9, n_in_band=1, n_undecided=0)
+    directions = Directions(n=3, share=2 / 3, low=0.2, high=0.9, n_in_band=1)
     score = SimpleNamespace(directions=directions)
     logs = {"measured": np.log([2.0, 1, 0.5, 1.01]), "predicted": np.log([1.5, 1, 1, 1])}
     measured = SimpleNamespace(score=score, **logs)

@@ -1,7 +1,6 @@
 """What-if questions answered by the model in use: on held-out runs or the next run of a job, and on matched pairs;
 and the answers in plain figures for JSON, and in the tables of the warehouse."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,7 +24,7 @@ from tasks.jobs.control.pairs import (
     match_pairs,
     noise_of,
 )
-from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, SetFeature, apply, skus_of
+from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, check_varied, skus_of
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places
 from tasks.jobs.normalisation import historic_medians, quantiles
@@ -37,7 +36,7 @@ from tasks.jobs.predict.preparation import read_runs, with_ends
 from tasks.jobs.predict.trained import Trained, needed_champion
 from tasks.jobs.summary import find_group
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import replace_rows
+from tasks.warehouse.sources import json_of, replace_rows
 
 SHARE = "vertex_share_{}_mean"
 LARGEST_LOG = 2.0  # of one run's deviation from what was expected: further ones have other causes
@@ -190,8 +189,7 @@ class Ground:
         """What is predicted to follow from a change, and what was measured of it, if it was; the same question gets the
         same answer. Raises BadInput if the log does not have what is changed, or one value of it."""
         for edit in scenario.edits:
-            if isinstance(edit, SetFeature):
-                edit.check_varied(self.training)
+            check_varied(edit, self.training)
         subjects, model, rng = self.subjects, self.trained.model, np.random.default_rng(SEED)
         with threadpool_limits(1):
             outcome = assess(
@@ -344,7 +342,7 @@ def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: Chang
     """Replace what the tables say of this scenario and source, in one transaction; twice changes nothing."""
     key = {"source": source, "scenario": answer.scenario.name}
     changes, all_moves = answer.outcome.changes.reset_index(), answer.outcome.moves.items()
-    parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
+    parameters = json_of(params.model_dump(mode="json"))
     changes = changes[["measure", *OF_CHANGE]].assign(n_jobs=changes["n_groups"])
     moves = []
     for kind, shape_moves in all_moves:

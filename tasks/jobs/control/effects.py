@@ -3,7 +3,7 @@
 Outside the training data an answer is a guess of the nearest training rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ def assess(
         return measure(predicted, medians, tokens, params)
 
     before, after = measured(frame), measured(edited)
-    support = support_of(frame, edited, training, rng, leaves)
+    support = support_of(frame, edited, training, leaves)
     moves = {kind: moves_of(model, frame, edited, groups, UNITS[kind]) for kind, model in models.items()}
     compared = changes(before, after, jobs, rng)
     return ChangeOutcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support)
@@ -142,7 +142,7 @@ def measure(predicted: Empirical, medians_s: Floats, tokens: Floats, params: Wha
     NaN where it needs a median that is unknown or 0, or unknown tokens. Mean and standard deviation are over
     N_ATOMS values (Predicted.atoms); the far tail beyond the last of them is not in the deviation."""
     median = np.where(np.isfinite(medians_s) & (medians_s > 0), medians_s, np.nan)
-    p25, p50, p75, p95 = predicted.quantile(np.broadcast_to(LEVELS, (predicted.n, len(LEVELS)))).T
+    p25, p50, p75, p95 = predicted.quantiles(LEVELS).T
     mean, sd = moments(*predicted.atoms(N_ATOMS))
     known, token_s = np.nan_to_num(median), tokens * mean
     over = 1 - predicted.cdf_below(known * OUTLIER_RATIO)
@@ -178,18 +178,17 @@ def moments(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def changes(before: pd.DataFrame, after: pd.DataFrame, groups: Any, rng: np.random.Generator) -> pd.DataFrame:
     """Mean of each measure before and after, and the change with its paired interval over groups, (n,).
 
-    Index: MEASURES; columns before, after, change, low, high, relative (change over before), share_below (of the
-    resamples: below 0), n_runs, n_groups, n_left_out, reason (why there is no figure or no interval). The interval is
-    of the mean prediction over jobs like these. Source: Efron & Tibshirani 1993, 13.3."""
+    Index: MEASURES; columns before, after, change, low, high, relative (change over before), n_runs, n_groups, reason
+    (why there is no figure or no interval). The interval is of the mean prediction over jobs like these. Source: Efron
+    & Tibshirani 1993, 13.3."""
     rows = []
     for name in MEASURES:
         old, new = before[name].to_numpy(), after[name].to_numpy()
         difference, both = bootstrap_difference(new, old, groups, rng), np.isfinite(old) & np.isfinite(new)
         was, now = (float(side[both].mean()) if both.any() else None for side in (old, new))
         relative = difference.value / was if difference.value is not None and was else None
-        row = {"before": was, "after": now, "change": difference.value, "low": difference.low, "high": difference.high}
-        row |= {"relative": relative, "share_below": difference.share_below, "n_runs": difference.n_runs}
-        rows.append(row | {name: getattr(difference, name) for name in ("n_groups", "n_left_out", "reason")})
+        figures = asdict(difference)
+        rows.append({"before": was, "after": now, "change": figures.pop("value"), "relative": relative, **figures})
     return pd.DataFrame(rows, index=pd.Index(list(MEASURES), name="measure"))
 
 
@@ -199,7 +198,7 @@ def changes_by_group(outcome: ChangeOutcome) -> pd.DataFrame:
     return by_group.mean().assign(n_runs=by_group.size()).rename_axis("group_key")
 
 
-def moves_of(model: ShapeModel, before: pd.DataFrame, after: pd.DataFrame, groups: Any, unit: str = "") -> ShapeMoves:
+def moves_of(model: ShapeModel, before: pd.DataFrame, after: pd.DataFrame, groups: Any, unit: str) -> ShapeMoves:
     """From which shape to which runs and jobs move, by their features before and after; groups: (n,)."""
     old, new = model.classify(before), model.classify(after)
     runs = migrate(old.argmax(axis=1), new.argmax(axis=1), old.shape[1])
@@ -238,9 +237,7 @@ def describe_moves(migration: ShapeMigration, shapes: pd.DataFrame, unit: str = 
     return sentences or ["No runs change their shape."]
 
 
-def support_of(
-    before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame, rng: np.random.Generator, leaves: Leaves
-) -> Support:
+def support_of(before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame, leaves: Leaves) -> Support:
     """How far the training rows support the changed rows. before, after: the same rows; training: the same features.
 
     Outside: a changed feature below the least or above the largest of its training values, or unknown where no
@@ -258,8 +255,8 @@ def support_of(
     high = np.where(np.isnan(known), -np.inf, known).max(axis=0, initial=-np.inf)
     is_odd = (new < low) | (new > high) | (np.isnan(new) & ~np.isnan(known).any(axis=0))
     is_outside = (differs & is_odd)[is_changed]
-    seen = leaves(training.iloc[_sampled(len(training), rng)])
-    usual = likeness(leaves(before.iloc[_sampled(len(before), rng)]), seen)
+    seen = leaves(training)
+    usual = likeness(leaves(before), seen)
     least = np.quantile(usual, MAX_UNLIKE_SHARE, method="lower")
     is_unlike = likeness(leaves(after.iloc[np.flatnonzero(is_changed)]), seen) < least
     is_out = is_outside.any(axis=1)
@@ -288,9 +285,3 @@ def likeness(leaves: NDArray[Any], training: NDArray[Any]) -> Floats:
 def _small(leaves: NDArray[Any]) -> NDArray[Any]:
     """In as few bytes as the numbers need: comparing them is all the work."""
     return leaves.astype(np.uint16) if leaves.size and leaves.min() >= 0 and leaves.max() < 2**16 else leaves
-
-
-def _sampled(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    if n <= MAX_ROWS:
-        return np.arange(n, dtype=np.int64)
-    return np.sort(rng.choice(n, MAX_ROWS, replace=False)).astype(np.int64)

@@ -77,18 +77,14 @@ def predicted_change(before: Empirical, after: Empirical) -> Floats:
 
 @dataclass(frozen=True)
 class Directions:
-    """Of n pairs that have a direction, how many were foretold right, with the Wilson interval of the share.
-
-    n_in_band: pairs left out since their log runtime changed by less than the dead band; n_undecided: of the n, those
-    foretold to stay exactly alike, which count as wrong."""
+    """Of n pairs that have a direction, the share that was foretold right, with its Wilson interval; those foretold to
+    stay exactly alike count as wrong. n_in_band: pairs left out, whose log runtime changed by less than DEAD_BAND."""
 
     n: int
-    n_right: int
     share: float | None
     low: float | None
     high: float | None
     n_in_band: int
-    n_undecided: int
 
 
 @dataclass(frozen=True)
@@ -97,12 +93,11 @@ class PairScore:
 
     mae: mean absolute error of the log ratio, and of the same pairs for "no change" and for the mean change of other
     jobs (folds). versus_…: model less the other, below 0 where the model is better, with its interval over jobs.
-    directions_mean_change: had each pair gone as the mean of other jobs. correlation (Pearson), rank_correlation
-    (Spearman): None with a reason. n_unpredicted: pairs left out for want of a prediction."""
+    directions_mean_change: had each pair gone as the mean of other jobs. correlation: Pearson's, None for fewer than
+    MIN_CORRELATED pairs or where all are alike."""
 
     n: int
     n_groups: int
-    n_unpredicted: int
     mean_measured: float | None = None
     mean_predicted: float | None = None
     directions: Directions | None = None
@@ -113,30 +108,25 @@ class PairScore:
     versus_no_change: Difference | None = None
     versus_mean_change: Difference | None = None
     correlation: float | None = None
-    rank_correlation: float | None = None
     reason: str | None = None
-    correlation_reason: str | None = None
 
 
 def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Generator) -> PairScore:
     """Predicted beside measured log runtime ratios of the pairs of one change; measured, predicted, groups: (n,).
 
-    Pairs whose prediction is NaN are left out and counted; no pair is a reason, not an error."""
+    Pairs whose prediction is NaN are left out; no pair is a reason, not an error."""
     real, forecast, keys = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float), np.asarray(groups)
     is_there = np.isfinite(forecast)
-    real, forecast, keys, n_unpredicted = real[is_there], forecast[is_there], keys[is_there], int((~is_there).sum())
+    real, forecast, keys = real[is_there], forecast[is_there], keys[is_there]
     n_groups = len(np.unique(keys))
     if not len(real):
-        return PairScore(0, 0, n_unpredicted, reason="no matched pair with a measured and a predicted change")
+        return PairScore(0, 0, reason="no matched pair with a measured and a predicted change")
     usual = mean_of_others(real, keys, rng)
     error, none, mean = np.abs(forecast - real), np.abs(real), np.abs(usual - real)
-    alike = "predicted" if np.ptp(forecast) == 0 else "measured" if np.ptp(real) == 0 else ""
-    why = f"all {alike} changes are alike" if alike else None
-    why = f"fewer than {MIN_CORRELATED} pairs" if len(real) < MIN_CORRELATED else why
+    is_correlated = len(real) >= MIN_CORRELATED and np.ptp(forecast) > 0 and np.ptp(real) > 0
     return PairScore(
         len(real),
         n_groups,
-        n_unpredicted,
         mean_measured=float(real.mean()),
         mean_predicted=float(forecast.mean()),
         directions=directions_of(real, forecast),
@@ -146,10 +136,8 @@ def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Gener
         mae_mean_change=float(mean.mean()) if n_groups > 1 else None,
         versus_no_change=bootstrap_difference(error, none, keys, rng),
         versus_mean_change=bootstrap_difference(error, mean, keys, rng),
-        correlation=None if why else float(np.corrcoef(real, forecast)[0, 1]),
-        rank_correlation=None if why else float(pd.Series(real).rank().corr(pd.Series(forecast).rank())),
+        correlation=float(np.corrcoef(real, forecast)[0, 1]) if is_correlated else None,
         reason="one job: no other to take a mean change from" if n_groups == 1 else None,
-        correlation_reason=why,
     )
 
 
@@ -161,10 +149,10 @@ def directions_of(measured: Floats, predicted: Floats) -> Directions:
     has_direction = is_predicted & (np.abs(measured) >= DEAD_BAND)
     n_in_band = int((is_predicted & ~has_direction).sum())
     real, forecast = np.sign(measured[has_direction]), np.sign(predicted[has_direction])
-    n, n_right, n_undecided = len(real), int((real == forecast).sum()), int((forecast == 0).sum())
+    n, n_right = len(real), int((real == forecast).sum())
     if n == 0:
-        return Directions(0, 0, None, None, None, n_in_band, 0)
-    return Directions(n, n_right, n_right / n, *wilson(n_right, n, CONFIDENCE), n_in_band, n_undecided)
+        return Directions(0, None, None, None, n_in_band)
+    return Directions(n, n_right / n, *wilson(n_right, n, CONFIDENCE), n_in_band)
 
 
 def mean_of_others(measured: Floats, groups: Any, rng: np.random.Generator) -> Floats:
@@ -236,19 +224,16 @@ def spread_of(values: Floats, weights: Floats) -> dict[str, float]:
 class Noise:
     """How much two runs differ when nothing was changed on purpose: the log runtime ratio of a run and its replay.
 
-    mean_absolute: no prediction of single runs can be expected to miss by less; sd: its standard deviation."""
+    mean_absolute: no prediction of single runs can be expected to miss by less; None without such runs."""
 
     n: int
     mean_absolute: float | None
-    sd: float | None
 
 
 def noise_of(pairs: Pairs) -> Noise:
     """The noise of single runs, from runs that were repeated unchanged."""
     ratios = pairs.of(REPLAY)["log_ratio"].to_numpy(dtype=float)
-    if not len(ratios):
-        return Noise(0, None, None)
-    return Noise(len(ratios), float(np.abs(ratios).mean()), float(ratios.std()))
+    return Noise(len(ratios), float(np.abs(ratios).mean()) if len(ratios) else None)
 
 
 WORDS = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}
@@ -277,7 +262,8 @@ def make_claims(changes: pd.DataFrame, support: Support, score: PairScore | None
     """Claims of one change. changes, support: of its Outcome; score: the same change on its matched pairs, if there are
     any. What the pairs do not bear out is no claim, though it was predicted."""
     predicted = [_predicted(WORDS[str(key)], row) for key, row in changes.iterrows() if key in WORDS and row["n_runs"]]
-    is_refuted = score is not None and _is_known(score.versus_no_change) and not _is_better(score.versus_no_change)
+    versus = score.versus_no_change if score else None
+    is_refuted = versus is not None and versus.high is not None and not _is_better(versus)
     can = [] if is_refuted else [f"Predicted: {line}" for line in predicted]
     cannot = [f"Predicted, but the measured pairs do not bear it out: {line}" for line in predicted * is_refuted]
     cannot += ALWAYS
@@ -351,7 +337,7 @@ def _measured(score: PairScore) -> list[str]:
 
 def _verdict(score: PairScore) -> tuple[bool, str]:
     """Whether single runs' changes are foretold better than by both simple answers, and the sentence."""
-    if not _is_known(score.versus_no_change):
+    if score.versus_no_change is None or score.versus_no_change.high is None:
         return False, "That it knows which runs change by how much: pairs of one job do not tell."
     words = {"no change": score.versus_no_change, "the mean change of other jobs": score.versus_mean_change}
     if all(map(_is_better, words.values())):
@@ -362,10 +348,6 @@ def _verdict(score: PairScore) -> tuple[bool, str]:
         how = "better than" if _is_better(difference) else "worse than" if is_worse else "not told apart from"
         parts.append(f"{how} {name}")
     return False, f"That it knows which runs change by how much: over the measured pairs it is {' and '.join(parts)}."
-
-
-def _is_known(difference: Difference | None) -> bool:
-    return difference is not None and difference.high is not None
 
 
 def _is_better(difference: Difference | None) -> bool:

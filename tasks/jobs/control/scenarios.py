@@ -4,7 +4,7 @@ Source: Zhu et al. 2023, 7.1 to 7.3; even_load and single changes are ours."""
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
@@ -61,65 +61,68 @@ SD, ALL_LOAD_SD = "_sd", "load_sd"
 
 
 @dataclass(frozen=True)
-class SetFeature:
+class Edit:
+    """One change. text: as it is asked for; touches: what it changes, in words; made_in: a frame with it made true;
+    feature: the one that it sets, empty where it is another change."""
+
+    text: str
+    touches: str
+    made_in: Callable[[pd.DataFrame], pd.DataFrame] = field(compare=False)
+    feature: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def set_feature(name: str, value: float, *, is_factor: bool = False, word: str = "") -> Edit:
     """One feature gets a value in every row, or is multiplied by it; its ratio to earlier runs changes with it.
 
     word: what it was called by who asked."""
+    word = word or name
+    text = f"{word}={'x' if is_factor else ''}{value:g}"
 
-    name: str
-    value: float
-    is_factor: bool = False
-    word: str = field(default="", compare=False)
-
-    def __str__(self) -> str:
-        return f"{self.word or self.name}={'x' if self.is_factor else ''}{self.value:g}"
-
-    @property
-    def touches(self) -> str:
-        return self.name
-
-    def _column(self, frame: pd.DataFrame) -> str:
-        return own if (own := f"{OWN}{self.name}") in frame else self.name
-
-    def check_varied(self, training: pd.DataFrame) -> None:
-        """Raises BadInput where all runs that a model learnt from had one value: it would foretell no change."""
-        values = training.get(self._column(training), pd.Series(dtype="float64")).dropna().unique()
-        if len(values) == 1:
-            problem = f"{self.word or self.name} was {values[0]:g} in all runs that the model learnt from"
-            raise BadInput(f"what-if {self}", problem, "a cause that varied", "try it on some runs, and train again")
-
-    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
-        name, word = self._column(frame), self.word or self.name
-        if name not in frame:
+    def made_in(frame: pd.DataFrame) -> pd.DataFrame:
+        column = _column(name, frame)
+        if column not in frame:
             raise BadInput(f"what-if {word}", f"this log tells nothing of {word}", causes_in(frame))
-        old = frame[name]
-        new = old * self.value if self.is_factor else pd.Series(self.value, index=frame.index)
-        _check_possible(f"what-if {self}", name, np.unique(new.dropna()))
-        changed, follower = {name: new}, FOLLOWS.get(name, "")
+        old = frame[column]
+        new = old * value if is_factor else pd.Series(value, index=frame.index)
+        _check_possible(f"what-if {text}", column, np.unique(new.dropna()))
+        changed, follower = {column: new}, FOLLOWS.get(column, "")
         if follower in frame:
             changed[follower] = frame[follower] * new / old.where(old > 0)
-        if name == "input_bytes" and INPUT_USUAL in frame:
+        if column == "input_bytes" and INPUT_USUAL in frame:
             changed[INPUT_USUAL] = frame[INPUT_USUAL] + np.log1p(new) - np.log1p(old)
         return frame.assign(**changed)
 
+    return Edit(text, name, made_in, name)
 
-@dataclass(frozen=True)
-class CapSpare:
+
+def _column(name: str, frame: pd.DataFrame) -> str:
+    return own if (own := f"{OWN}{name}") in frame else name
+
+
+def check_varied(edit: Edit, training: pd.DataFrame) -> None:
+    """Raises BadInput where all runs that a model learnt from had one value of what is set: it would foretell no
+    change."""
+    values = training.get(_column(edit.feature, training), pd.Series(dtype="float64")).dropna().unique()
+    if len(values) == 1:
+        word = edit.text.partition("=")[0]
+        problem = f"{word} was {values[0]:g} in all runs that the model learnt from"
+        raise BadInput(f"what-if {edit}", problem, "a cause that varied", "try it on some runs, and train again")
+
+
+def cap_spare(multiple: float) -> Edit:
     """Spare tokens beyond the request are at most `multiple` times the tokens requested; 0 switches them off.
 
     It means what `spare_multiple` means to the recorder: with 2, a job that requests 66 tokens holds up to 198."""
+    text = f"spare_multiplier={multiple:g}"
 
-    multiple: float
-    touches = "the cap of spare tokens"
-
-    def __str__(self) -> str:
-        return f"spare_multiplier={self.multiple:g}"
-
-    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def made_in(frame: pd.DataFrame) -> pd.DataFrame:
         if not any(name in frame for name in SPARE_FEATURES):
-            raise BadInput(f"what-if {self}", "this log tells nothing of spare tokens", causes_in(frame))
+            raise BadInput(f"what-if {text}", "this log tells nothing of spare tokens", causes_in(frame))
         requested = frame.get("requested_tokens", pd.Series(np.nan, index=frame.index))
-        cap = requested * self.multiple if self.multiple else pd.Series(0.0, index=frame.index)
+        cap = requested * multiple if multiple else pd.Series(0.0, index=frame.index)
         most = dict.fromkeys(SPARE_FEATURES, cap) | {f"{name}_mean": requested + cap for name in HELD}
         # an unknown cap leaves what is there
         new = {name: frame[name].mask(frame[name] > top, top) for name, top in most.items() if name in frame}
@@ -132,47 +135,39 @@ class CapSpare:
                 new[deviation] = frame[deviation] * (new[name] / frame[name].where(frame[name] > 0)).fillna(1.0)
         return frame.assign(**new)
 
+    return Edit(text, "the cap of spare tokens", made_in)
 
-@dataclass(frozen=True)
-class ShiftSku:
+
+def shift_sku(source: str, target: str) -> Edit:
     """What ran on SKU `source` runs on `target`: vertices, their shares and the offer, in the rows that have any.
 
     The state of the source becomes unknown, as of every SKU that is not offered; that of a target not offered before
     is what the rows before last knew of it. Spare tokens are those of the SKUs offered: they change as the free tokens
     of these do."""
+    text = f"shift-sku {source}:{target}"
 
-    source: str
-    target: str
-
-    def __str__(self) -> str:
-        return f"shift-sku {self.source}:{self.target}"
-
-    @property
-    def touches(self) -> str:
-        return f"SKU {self.source}"
-
-    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
-        _check_skus(frame, f"what-if {self}", self.source, self.target)
+    def made_in(frame: pd.DataFrame) -> pd.DataFrame:
+        _check_skus(frame, f"what-if {text}", source, target)
         new: dict[str, pd.Series] = {}
         for name in COUNTS:
-            source, target = name.format(self.source), name.format(self.target)
-            if source in frame:
-                moved = frame[source]
-                new[source] = moved.where(moved.isna(), 0.0)
-                old = frame.get(target, moved * 0)
-                new[target] = old.where(moved.isna(), old.fillna(0.0) + moved)
-        offer, target = OFFERED.format(self.source), OFFERED.format(self.target)
-        if offer not in frame:
+            left, right = name.format(source), name.format(target)
+            if left in frame:
+                moved = frame[left]
+                new[left] = moved.where(moved.isna(), 0.0)
+                old = frame.get(right, moved * 0)
+                new[right] = old.where(moved.isna(), old.fillna(0.0) + moved)
+        left, right = OFFERED.format(source), OFFERED.format(target)
+        if left not in frame:
             return _known(frame, new)
-        is_moved = frame[offer] > 0
-        new[offer] = frame[offer].mask(is_moved, 0.0)
-        new[target] = frame[target].mask(is_moved, 1.0) if target in frame else is_moved.astype(float)
+        is_moved = frame[left] > 0
+        new[left] = frame[left].mask(is_moved, 0.0)
+        new[right] = frame[right].mask(is_moved, 1.0) if right in frame else is_moved.astype(float)
         for name in STATE:
-            source, target = name.format(self.source), name.format(self.target)
-            if source in frame:
-                new[source] = frame[source].mask(is_moved)
-            if target in frame:
-                new[target] = frame[target].mask(is_moved & frame[target].isna(), frame[target].ffill().bfill())
+            left, right = name.format(source), name.format(target)
+            if left in frame:
+                new[left] = frame[left].mask(is_moved)
+            if right in frame:
+                new[right] = frame[right].mask(is_moved & frame[right].isna(), frame[right].ffill().bfill())
         edited, spare = _known(frame, new), SPARE_FEATURES[0]
         if spare in frame:
             before, after = _free_tokens(frame), _free_tokens(edited)
@@ -180,81 +175,62 @@ class ShiftSku:
             edited = edited.assign(**{spare: frame[spare] * ratio})
         return _with_offered_load(edited, is_moved)
 
+    return Edit(text, f"SKU {source}", made_in)
 
-@dataclass(frozen=True)
-class ShiftAll:
+
+def shift_all(target: str = "") -> Edit:
     """The same from every other SKU of the log; an empty target is the last SKU in order of names."""
+    text = f"shift-sku all:{target or 'newest'}"
 
-    target: str = ""
-    touches = "where all vertices run"
-
-    def __str__(self) -> str:
-        return f"shift-sku all:{self.target or 'newest'}"
-
-    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
-        where, skus = f"what-if {self}", skus_of(frame)
-        target = self.target or (skus[-1] if skus else "")
-        _check_skus(frame, where, target)
+    def made_in(frame: pd.DataFrame) -> pd.DataFrame:
+        where, skus = f"what-if {text}", skus_of(frame)
+        last = target or (skus[-1] if skus else "")
+        _check_skus(frame, where, last)
         if len(skus) < 2:
-            raise BadInput(where, f"the log has only the SKU {target}", "at least two, to move from one to another")
+            raise BadInput(where, f"the log has only the SKU {last}", "at least two, to move from one to another")
         for sku in skus:
-            frame = ShiftSku(sku, target).made_in(frame) if sku != target else frame
+            frame = shift_sku(sku, last).made_in(frame) if sku != last else frame
         return frame
 
+    return Edit(text, "where all vertices run", made_in)
 
-@dataclass(frozen=True)
-class SetStd:
+
+def set_std(word: str, value: float) -> Edit:
     """The standard deviation of what `word` names; cpu_load: of the load, over all and on each SKU."""
+    text = f"set-std {word}={value:g}"
 
-    word: str
-    value: float
-
-    def __str__(self) -> str:
-        return f"set-std {self.word}={self.value:g}"
-
-    @property
-    def touches(self) -> str:
-        return f"the deviation of {self.word}"
-
-    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def made_in(frame: pd.DataFrame) -> pd.DataFrame:
         of_load = [str(name) for name in frame if name == ALL_LOAD_SD or str(name).startswith(LOAD_SD.format(""))]
-        is_load = self.word in (CPU_LOAD, "load")
-        names = of_load if is_load else [str(name) for name in frame if name == self.word + SD]
+        is_load = word in (CPU_LOAD, "load")
+        names = of_load if is_load else [str(name) for name in frame if name == word + SD]
         if not names:
             has = [str(name).removesuffix(SD) for name in frame if str(name).endswith(SD) and name != ALL_LOAD_SD]
             has += [CPU_LOAD] * bool(of_load)
             expected = f"one of {', '.join(has)}" if has else "a log that has one: this one has none"
-            raise BadInput(f"what-if {self}", f"the log has no standard deviation of {self.word!r}", expected)
+            raise BadInput(f"what-if {text}", f"the log has no standard deviation of {word!r}", expected)
         for name in names:
-            _check_possible(f"what-if {self}", name, [self.value])
-        return _set_known(frame, names, self.value)
+            _check_possible(f"what-if {text}", name, [value])
+        return _set_known(frame, names, value)
+
+    return Edit(text, f"the deviation of {word}", made_in)
 
 
-@dataclass(frozen=True)
-class EvenLoad:
+def _with_even_load(frame: pd.DataFrame) -> pd.DataFrame:
     """Every SKU has, at all times, the mean load of all rows, without deviation."""
-
-    touches = "the load"
-
-    def __str__(self) -> str:
-        return "even load"
-
-    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
-        skus = skus_of(frame)
-        means = [name for name in (*map(LOAD_MEAN.format, skus), "load_mean") if name in frame]
-        if not means:
-            raise BadInput(f"what-if {self}", "the log says nothing of the load", "a log with load_mean")
-        overall = frame["load_mean" if "load_mean" in frame else means].to_numpy(dtype=float)
-        deviations = [name for name in (ALL_LOAD_SD, *map(LOAD_SD.format, skus)) if name in frame]
-        return _set_known(_set_known(frame, means, float(np.nanmean(overall))), deviations, 0.0)
+    skus = skus_of(frame)
+    means = [name for name in (*map(LOAD_MEAN.format, skus), "load_mean") if name in frame]
+    if not means:
+        raise BadInput("what-if even load", "the log says nothing of the load", "a log with load_mean")
+    overall = frame["load_mean" if "load_mean" in frame else means].to_numpy(dtype=float)
+    deviations = [name for name in (ALL_LOAD_SD, *map(LOAD_SD.format, skus)) if name in frame]
+    return _set_known(_set_known(frame, means, float(np.nanmean(overall))), deviations, 0.0)
 
 
-Edit = SetFeature | CapSpare | ShiftSku | ShiftAll | SetStd | EvenLoad
 EDITS: dict[str, Edit] = {
-    "no_spare": CapSpare(0),  # 7.1
-    "newest_sku": ShiftAll(),  # 7.2
-    "steady_load": SetStd(CPU_LOAD, 0),  # 7.3: each SKU keeps its mean
-    "even_load": EvenLoad(),
+    "no_spare": cap_spare(0),  # 7.1
+    "newest_sku": shift_all(),  # 7.2
+    "steady_load": set_std(CPU_LOAD, 0),  # 7.3: each SKU keeps its mean
+    "even_load": Edit("even load", "the load", _with_even_load),
 }
 
 
@@ -350,11 +326,11 @@ def _set(text: str) -> Edit:
     if name in SPARE_WORDS:
         if number < 0 or is_factor:
             raise BadInput(where, f"{value} is no cap", "a number from 0 on, times the tokens requested; 0: none")
-        return CapSpare(number)
+        return cap_spare(number)
     feature = WORDS.get(name, name)
     if not name.startswith(OWN) and (why := _no_cause(feature)):
         raise BadInput(where, why, CAUSES)
-    return SetFeature(feature, number, is_factor, name)
+    return set_feature(feature, number, is_factor=is_factor, word=name)
 
 
 def _no_cause(feature: str) -> str:
@@ -372,7 +348,7 @@ def _shift(text: str) -> Edit:
     source, target = _split(text, ":", where, "FROM:TO, two SKUs of the log")
     if source == target:
         raise BadInput(where, "from a SKU to itself", "two SKUs that differ")
-    return ShiftAll(target) if source == "all" else ShiftSku(source, target)
+    return shift_all(target) if source == "all" else shift_sku(source, target)
 
 
 def _std(text: str) -> Edit:
@@ -381,7 +357,7 @@ def _std(text: str) -> Edit:
     number = _number(value, where)
     if number < 0:
         raise BadInput(where, f"a standard deviation of {number:g}", "0 or more")
-    return SetStd(word, number)
+    return set_std(word, number)
 
 
 def _split(text: str, sign: str, where: str, expected: str) -> tuple[str, str]:

@@ -28,7 +28,6 @@ from tasks.jobs.predict.predictor import ALL_RUNS, BOOSTED, POOLED, RELATIVE, Bo
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one
 MIN_RUNS = 3  # of a job: the median of two is no habit
 STEPS = 16  # Gauss-Legendre points: scores of ±10 are then added up to within 1e-4
-BLOCK = 4000  # runs worked on together
 Family = Literal[
     "input", "tokens", "spare tokens", "SKU", "load", "queue", "plan", "history", "calendar", "memory",
     "requested time", "other",
@@ -81,9 +80,7 @@ class Contributions:
 
     @property
     def single(self) -> Floats:
-        """added where there is one score, (n, p). Raises ValueError for several: say which is meant by `towards`."""
-        if self.k != 1:
-            raise ValueError(f"contributions: {self.k} scores; expected one; use towards first")
+        """added where there is one score, (n, p)."""
         return np.asarray(self.added[:, :, 0])
 
     def rows(self, which: Rows) -> "Contributions":
@@ -99,8 +96,6 @@ def contributions(booster: Any, values: Floats, features: Sequence[str], k: int)
     """What each feature adds to the k raw scores of each run.
 
     booster: lightgbm.Booster of k scores; values: (n, p) in the order of its features, whose names are `features`."""
-    if not len(values):
-        return Contributions(np.zeros((0, len(features), k)), np.zeros((0, k)), tuple(features))
     flat = np.asarray(booster.predict(values, pred_contrib=True, num_threads=1 if len(values) <= FEW else 0))
     parts = flat.reshape(len(values), k, len(features) + 1).transpose(0, 2, 1)  # (n, p + 1, k)
     return Contributions(parts[:, :-1], parts[:, -1], tuple(features))
@@ -151,8 +146,6 @@ def boosted_parts(boosted: Boosted, columns: pd.DataFrame) -> tuple[Floats, floa
             first.append(first[-1] + tree["num_leaves"])
         places = np.array(where, dtype=np.int64).reshape(-1, 2).T
         by_leaf = sparse.csr_matrix((steps, (places[0], places[1])), (first[-1], columns.shape[1]))  # sums up repeats
-        if not len(columns):
-            continue
         leaves = np.asarray(booster.predict(matrix(columns), pred_leaf=True, num_threads=1), dtype=np.int64)
         leaves = leaves.reshape(len(columns), -1) + np.array(first[:-1])
         ends = np.arange(len(leaves) + 1) * leaves.shape[1]
@@ -190,7 +183,7 @@ def _shares(
     """The trees' weight for each run, with those of peers without runs: (n,); what each other part of peers adds, by
     name of the feature that says it; and what all runs add, (n,)."""
     n, none = len(features), np.zeros(N_CLASSES)
-    support = support_of(known, n)
+    support = support_of(known)
     share, of_all = (np.array(model.weights.get(part, none))[support] for part in (BOOSTED, ALL_RUNS))
     added: dict[str, Floats] = {}
     weighed = [part for part in POOLED if max(model.weights.get(part, none)) > 0]
@@ -251,7 +244,7 @@ def variable_parts(classifier: LightGbm, features: pd.DataFrame) -> Contribution
 
 def log_odds(raw: Floats, shapes: Collection[int]) -> Floats:
     """log(P(shapes) / P(others)) from raw scores (n, k): (n,)."""
-    is_target = _is_target(raw.shape[1], shapes)
+    is_target = np.isin(np.arange(raw.shape[1]), list(shapes))
     return np.asarray(np.logaddexp.reduce(raw[:, is_target], axis=1) - np.logaddexp.reduce(raw[:, ~is_target], axis=1))
 
 
@@ -263,19 +256,13 @@ def towards(parts: Contributions, shapes: Collection[int]) -> Contributions:
 
         value_j = sum_c phi_jc * integral over t in [0, 1] of d log_odds(s0 + t (s - s0)) / d s_c,
 
-    which adds up to log_odds(s) - log_odds(s0); for two shapes it is phi_j1 - phi_j0. Nothing is added where the
-    model knows only shapes of one side. Raises ValueError for no shape, all of them, or one that is none of the k.
+    which adds up to log_odds(s) - log_odds(s0); for two shapes it is phi_j1 - phi_j0. shapes: some, but
+    not all, of those that the model knows, and maybe others.
     Source: Aumann & Shapley 1974; Sundararajan et al. 2017, proposition 1."""
-    n, p, k = parts.added.shape
-    is_target = _is_target(k, shapes)
-    added = np.zeros((n, p, 1))
-    known = parts.knows
-    if (known & is_target).any() and (known & ~is_target).any():
-        for first in range(0, n, BLOCK):
-            block = slice(first, first + BLOCK)
-            slopes = _mean_slopes(parts.base[block][:, known], parts.raw[block][:, known], is_target[known])
-            added[block, :, 0] = np.einsum("npk,nk->np", parts.added[block][:, :, known], slopes)
-    return Contributions(added, log_odds(parts.base, shapes)[:, None], parts.features)
+    is_target, known = np.isin(np.arange(parts.k), list(shapes)), parts.knows
+    slopes = _mean_slopes(parts.base[:, known], parts.raw[:, known], is_target[known])
+    added = np.einsum("npk,nk->np", parts.added[:, :, known], slopes)
+    return Contributions(added[:, :, None], log_odds(parts.base, shapes)[:, None], parts.features)
 
 
 def _mean_slopes(start: Floats, end: Floats, is_target: NDArray[np.bool_]) -> Floats:
@@ -287,13 +274,6 @@ def _mean_slopes(start: Floats, end: Floats, is_target: NDArray[np.bool_]) -> Fl
         slopes[:, is_target] += weight * softmax(scores[:, is_target], axis=1)
         slopes[:, ~is_target] -= weight * softmax(scores[:, ~is_target], axis=1)
     return slopes
-
-
-def _is_target(k: int, shapes: Collection[int]) -> NDArray[np.bool_]:
-    is_target = np.isin(np.arange(k), list(shapes))
-    if is_target.sum() != len(set(shapes)) or not 0 < is_target.sum() < k:
-        raise ValueError(f"shapes: {sorted(shapes)} of {k}; expected some, but not all, of 0 to {k - 1}")
-    return is_target
 
 
 def push(parts: Contributions, a: int, b: int) -> Floats:

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,6 @@ from tasks.jobs.explain.contributions import (
     runtime_parts,
     variable_parts,
 )
-from tasks.jobs.outlook import chances_to_exceed
 from tasks.jobs.params import FAMILY_WORDS, ExplainParams, Kind
 from tasks.jobs.predict.features import feature_of
 from tasks.jobs.predict.peers import Histories, earlier_runs
@@ -45,6 +44,7 @@ Style = Literal["bytes", "count", "seconds", "hours", "share", "multiple", "cloc
 VARIABLE = "a variable runtime"
 NOTABLE = 0.25  # of the largest part in a family: what may stand for it as well
 LEAST = math.log(1.05)  # what makes a run, or the odds, less than 5 % longer or shorter is no reason
+MOST_REASONS = 5
 MOSTLY = 0.8  # share of a sum from which one feature stands for its family
 NEAR_1 = (0.9, 1.1)
 ALIKE = 0.1  # a tenth more or less is said to be as usual
@@ -79,33 +79,22 @@ SINGULAR = {"vertices": "vertex"}
 LOG_NOTE = re.compile(r" \(log[^)]*\)$")
 HOUR_S, MINUTES = 3600.0, 60
 UNKNOWN = "unknown"
+NOTHING = pd.Series(dtype="float64")
 
 
 @dataclass(frozen=True)
 class Typical:
-    """by_job: medians, a row a job of at least MIN_RUNS runs; overall: medians over the jobs' medians.
+    """Usual values of features. of_job: medians over its usual runs, empty where it is compared with all; overall:
+    medians over jobs."""
 
-    is_within_job: a run is compared with its job only, also where its value is as usual there."""
-
-    by_job: pd.DataFrame
+    of_job: pd.Series
     overall: pd.Series
-    is_within_job: bool = False
 
-    def beside(self, feature: str, value: float, job: str) -> tuple[float, Whose]:
-        """The value to compare with: the job's usual one; that of all runs where the job's is unknown or the same."""
-        usual_of_job = float(self.by_job[feature].get(job, np.nan)) if feature in self.by_job else np.nan
-        if np.isnan(usual_of_job) or (is_as_usual(feature, value, usual_of_job) and not self.is_within_job):
-            return float(self.overall.get(feature, np.nan)), "all runs"
-        return usual_of_job, "the job"
-
-
-def typical_values(frame: pd.DataFrame, groups: Any) -> Typical:
-    """Medians of features (n, p) by job and over all; groups: (n,). NaN where no run has the value.
-
-    Each job counts once in the median over all, however often it ran; without such jobs it is that over runs."""
-    grouped = frame.groupby(np.asarray(groups))
-    by_job = grouped.median()[(grouped.size() >= MIN_RUNS).to_numpy()]
-    return Typical(by_job, (by_job if len(by_job) else frame).median())
+    def beside(self, feature: str) -> tuple[float, Whose]:
+        """The value to compare with: the job's usual one; that of all runs where the job's is unknown."""
+        usual_of_job = float(self.of_job.get(feature, np.nan))
+        is_known = not np.isnan(usual_of_job)
+        return (usual_of_job, "the job") if is_known else (float(self.overall.get(feature, np.nan)), "all runs")
 
 
 @dataclass(frozen=True)
@@ -143,13 +132,11 @@ class Explanation:
     rest: float
 
 
-def explain_run(
-    parts: Contributions, frame: pd.DataFrame, job: str, typical: Typical, *, scale: Scale = "factor", most: int = 5
-) -> Explanation:
-    """Reasons for one run, at most `most`, by size. parts: one score of one run; frame: its row of features.
+def explain_run(parts: Contributions, frame: pd.DataFrame, typical: Typical, *, scale: Scale = "factor") -> Explanation:
+    """Reasons for one run, at most MOST_REASONS, by size. parts: one score of one run; frame: its row of features.
 
-    job: its group_key, to compare with what is usual for it in `typical`. A family that changes the runtime or the odds
-    by less than LEAST, or of which all is as usual, is no reason. Source: Zhu et al. 2023, section 6.1."""
+    A family that changes the runtime or the odds by less than LEAST, or of which all is as usual, is no reason.
+    Source: Zhu et al. 2023, section 6.1."""
     added = dict(zip(parts.features, parts.single[0].tolist(), strict=True))
     values = {str(name): float(value) for name, value in frame.iloc[0].items()}
     members = {family: {name: part for name, part in added.items() if family_of(name) == family} for family in FAMILIES}
@@ -157,12 +144,12 @@ def explain_run(
     for family in sorted(members, key=lambda one: -abs(sum(members[one].values()))):
         mine = members[family]
         effect = sum(mine.values())
-        if abs(effect) < LEAST or len(reasons) == most:
+        if abs(effect) < LEAST or len(reasons) == MOST_REASONS:
             break
-        shown = _shown(mine, values, typical, job)
+        shown = _shown(mine, values, typical)
         if shown is not None:
             value = values.get(shown, math.nan)
-            usual, whose = typical.beside(shown, value, job)
+            usual, whose = typical.beside(shown)
             text = f"{words_of(shown)}: {_compared(shown, value, usual, whose)}: {_effect(effect, scale)}"
             text += _others(family, mine, shown)
             reasons.append(FamilyReason(family, shown, value, usual, whose, effect, mine, text))
@@ -171,13 +158,13 @@ def explain_run(
     return Explanation(scale, base, base + total, tuple(reasons), rest)
 
 
-def _shown(parts: dict[str, float], values: dict[str, float], typical: Typical, job: str) -> str | None:
+def _shown(parts: dict[str, float], values: dict[str, float], typical: Typical) -> str | None:
     """The feature that stands for its family: of those that add a notable part to its sum the first that is not as
     usual, known before unknown, a ratio as what it is a ratio of. None where all of them are as usual."""
 
     def is_unusual(name: str) -> bool:
         value = values.get(name, math.nan)
-        usual = typical.beside(name, value, job)[0]
+        usual = typical.beside(name)[0]
         return not (math.isnan(value) and math.isnan(usual)) and not is_as_usual(name, value, usual)
 
     sign = np.sign(sum(parts.values()))
@@ -434,7 +421,7 @@ def riskiest_jobs(explainer: Explainer, params: ExplainParams) -> list[str]:
     Jobs with fewer than MIN_SUPPORT runs, or a usual time of 0 s, are left out."""
     next_runs = predict_next(explainer.trained, explainer.runs)
     jobs = next_runs.jobs
-    chance = chances_to_exceed(next_runs.predicted, RISK_RATIO * jobs["usual_s"].to_numpy(dtype=float))
+    chance = 1 - next_runs.predicted.cdf(RISK_RATIO * jobs["usual_s"].to_numpy(dtype=float))
     jobs = jobs.assign(chance=chance)[(jobs["n_before"] >= MIN_SUPPORT) & (jobs["usual_s"] > 0)]
     jobs = jobs.sort_values(["chance", "group_key"], ascending=[False, True])
     return [str(key) for key in jobs["group_key"].iloc[: params.n_riskiest]]
@@ -479,13 +466,13 @@ def _explained(
         is_this, row = of == question, rows.iloc[last[question]]
         key, before = str(row["group_key"]), usual_features.iloc[first[question] : first[question] + n]
         latest_s = usual["runtime_s"].iloc[first[question] : first[question] + n]
-        within = Typical(typical_values(before, np.full(n, key)).by_job, explainer.overall, is_within_job=True)
+        within = Typical(before.median() if n else NOTHING, explainer.overall)
         shown = features[is_this].median().to_frame().T
         beside = against_usual(parts.rows(is_this).mean(), usual_parts, [first[question]], [n])
         variation = None
         if variable is not None:
-            among_jobs, mean = Typical(within.by_job.iloc[:0], explainer.overall), variable.rows(is_this).mean()
-            variation = explain_run(mean, shown, key, among_jobs, scale="odds")
+            among_jobs = Typical(NOTHING, explainer.overall)
+            variation = explain_run(variable.rows(is_this).mean(), shown, among_jobs, scale="odds")
         explanations.append(
             RunReasons(
                 source=explainer.source,
@@ -500,7 +487,7 @@ def _explained(
                 last_s=float(latest_s.median()),
                 n_longer=int((latest_s > usual_s[question]).sum()),
                 n_conditions=int(is_this.sum()),
-                runtime=explain_run(beside, shown, key, within),
+                runtime=explain_run(beside, shown, within),
                 variation=variation,
                 chance=None if variation is None else 1 / (1 + math.exp(-variation.prediction)),
                 k=len(trained.shapes[KIND].centres) if KIND in trained.shapes else 0,

@@ -1,7 +1,6 @@
 """What makes the runs of a source long and its jobs variable, the insights of the paper about variation, each tested on
 this log (holds, does not hold, or cannot be told), and the rows of all this in the warehouse."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +15,15 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, against_usual, by_family, runtime_parts, variable_parts
 from tasks.jobs.explain.reasons import USUAL_RUNS, Explainer, RunReasons
 from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.params import LABEL_SUPPORT, NO_COLUMN, ExplainParams
+from tasks.jobs.params import NO_COLUMN, ExplainParams
 from tasks.jobs.predict.peers import Histories, earlier_runs
 from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.shape_labels import label_groups, label_instances
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import CONFIDENCE
-from tasks.warehouse.connection import Connection, reading, transaction, writing
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.sources import data_version, insert_rows
+from tasks.warehouse.sources import data_version, json_of, replace_rows
 
 Places = NDArray[np.intp]
 MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more
@@ -50,20 +49,15 @@ class HeldOut:
     n_usual: Places
 
 
-def describe_held_out(
-    trained: Trained, runs: pd.DataFrame, *, max_runs: int = MAX_RUNS, usual_runs: int = USUAL_RUNS
-) -> HeldOut:
-    """Split as in training, draw evenly over time, and describe by the features of the model.
+def describe_held_out(trained: Trained, runs: pd.DataFrame) -> HeldOut:
+    """Split as in training, draw at most MAX_RUNS evenly over time, and describe by the features of the model.
 
-    runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. max_runs: test rows at most;
-    usual_runs: earlier runs of a job. Raises BadInput without a run to hold out."""
-    params = trained.params.characterise
-    part = assign_periods(runs, params.split)
-    medians = historic_medians(runs.assign(part=part), trained.history_s)
-    runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
-    test = held_out_places(trained, runs, max_runs)
+    runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. Raises BadInput without a run to hold
+    out."""
+    runs = runs.assign(median_s=historic_medians(runs, trained.history_s)["median_s"])
+    test = held_out_places(trained, runs, MAX_RUNS)
     earlier = earlier_runs(runs.iloc[test], runs)  # those of the job that had ended before the submission, by their end
-    n_usual = np.minimum(earlier.n, usual_runs).astype(np.intp)
+    n_usual = np.minimum(earlier.n, USUAL_RUNS).astype(np.intp)
     stretches = [earlier.order[last + 1 - n : last + 1] for last, n in zip(earlier.last, n_usual, strict=True)]
     usual, first = np.concatenate(stretches).astype(np.intp), np.cumsum(n_usual) - n_usual
     rows = np.unique(np.concatenate([test, usual]))
@@ -97,11 +91,15 @@ def _even(places: Places, most: int) -> Places:
 
 @dataclass(frozen=True)
 class SourceReasons:
-    """Of the held-out runs of a source: the rows of jobs.cause_families (see family_table) and of jobs.insights."""
+    """Of the held-out runs of a source: the rows of jobs.cause_families (see family_table) and of jobs.insights.
 
+    data_version: of the files that they were read for, empty where they were just made."""
+
+    source: str
     model_id: str
     families: pd.DataFrame
     insights: pd.DataFrame
+    data_version: str = ""
 
 
 def explain_source(explainer: Explainer) -> SourceReasons:
@@ -120,13 +118,13 @@ def explain_source(explainer: Explainer) -> SourceReasons:
         if variable is not None:
             questions[kind] = variable
             rows = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
-            actual = label_instances(runs["group_key"], label_groups(runs, trained.shapes[kind], LABEL_SUPPORT))
+            actual = label_instances(runs["group_key"], label_groups(runs, trained.shapes[kind]))
             is_right, is_known = classifier.predict_proba(features).argmax(axis=1) == actual, actual >= 0
             rows.append(judge_history(n_before[is_known], is_right[is_known], jobs[is_known], rng))
             insights += [{"kind": kind, "rank": rank, **row} for rank, row in enumerate(rows, 1)]
     families = family_table(questions, runs)
     families = families.assign(rank=families.groupby("question").cumcount() + 1)
-    return SourceReasons(explainer.model_id, families, pd.DataFrame(insights))
+    return SourceReasons(explainer.source, explainer.model_id, families, pd.DataFrame(insights))
 
 
 def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> pd.DataFrame:
@@ -154,7 +152,6 @@ def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> 
 
 
 RESAMPLES = 1000  # of the jobs, for each interval
-CELLS = 4_000_000  # resamples times groups drawn together
 ROUNDING = 1e-12
 MIN_GROUPS = 10  # fewer groups drawn with replacement give too narrow an interval
 SKU_FEATURE = re.compile(r"(?:vertices|vertex_share)_(.+)_mean")
@@ -253,9 +250,7 @@ def _insight_row(
     return row
 
 
-def rank_correlation(
-    pairs: list[tuple[Any, Any, float]], groups: Any, rng: np.random.Generator, *, n_resamples: int = RESAMPLES
-) -> RankCorrelation:
+def rank_correlation(pairs: list[tuple[Any, Any, float]], groups: Any, rng: np.random.Generator) -> RankCorrelation:
     """Weighted mean of Spearman's rho over pairs of columns, with a percentile interval from drawing groups.
 
     pairs: (x, y, weight), x and y (n,), runs where either is NaN left out of that pair; groups: (n,). Ranks (ties:
@@ -272,12 +267,9 @@ def rank_correlation(
     value = float(_weighted([(moments.sum(axis=0)[None], weight) for moments, weight in used])[0])
     if n_used < 2:
         return RankCorrelation(value, None, None, n_runs, n_used, "one group: nothing to draw from")
-    step, drawn = max(1, CELLS // n_used), []
-    for first in range(0, n_resamples, step):
-        n = min(step, n_resamples - first)
-        counts = rng.multinomial(n_used, np.full(n_used, 1 / n_used), size=n).astype(np.float64)  # (n, n_used)
-        drawn.append(_weighted([(counts @ moments, weight) for moments, weight in used]))
-    low, high = np.nanquantile(np.concatenate(drawn), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    counts = rng.multinomial(n_used, np.full(n_used, 1 / n_used), size=RESAMPLES).astype(np.float64)  # (…, n_used)
+    drawn = _weighted([(counts @ moments, weight) for moments, weight in used])
+    low, high = np.nanquantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return RankCorrelation(value, float(low), float(high), n_runs, n_used)
 
 
@@ -314,36 +306,23 @@ OF_RUN = ("run_id", "group_key", "model_id", "runtime_s", "usual_s", "expected_s
 OF_REASON = ("family", "feature", "value", "typical", "compared_with", "factor")
 
 
-@dataclass(frozen=True)
-class SourceExplanation:
-    """The rows of a source: of jobs.cause_families, jobs.insights, and what they are of."""
-
-    source: str
-    model_id: str
-    data_version: str
-    families: pd.DataFrame
-    insights: pd.DataFrame
-
-
 def write_source(warehouse: Warehouse, source: str, reasons: SourceReasons, params: ExplainParams) -> None:
     """Write families and insights of a source anew, in one transaction; twice changes nothing."""
-    parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
-    with writing(warehouse) as connection, transaction(connection):
-        made_of = {"data_version": data_version(connection, WORD, source), "parameters": parameters}
-        frames = {"cause_families": reasons.families, "insights": reasons.insights}
-        for name, rows in (*frames.items(), ("explanations", pd.DataFrame([made_of]))):
-            _replace(connection, name, source, rows.assign(model_id=reasons.model_id))
+    with reading(warehouse) as connection:
+        version = data_version(connection, WORD, source)
+    made_of = {"data_version": version, "parameters": json_of(params.model_dump(mode="json"))}
+    frames = {"cause_families": reasons.families, "insights": reasons.insights, "explanations": pd.DataFrame([made_of])}
+    replace_rows(warehouse, WORD, {"source": source, "model_id": reasons.model_id}, frames)
 
 
 def write_reasons(warehouse: Warehouse, source: str, explanations: Sequence[RunReasons]) -> int:
     """Write the reasons of a source anew, in one transaction; returns the number of rows."""
     rows = [row for run_reasons in explanations for row in reason_rows(run_reasons)]
-    with writing(warehouse) as connection, transaction(connection):
-        _replace(connection, "reasons", source, pd.DataFrame(rows))
+    replace_rows(warehouse, WORD, {"source": source}, {"reasons": pd.DataFrame(rows)})
     return len(rows)
 
 
-def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceExplanation | None:
+def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceReasons | None:
     """What write_source wrote, if it was of this model and the present files; else None."""
     parameters = {"source": source}
     with reading(warehouse) as connection:
@@ -351,11 +330,11 @@ def read_source(warehouse: Warehouse, source: str, model_id: str) -> SourceExpla
         version = data_version(connection, WORD, source)
         if connection.execute(sql, parameters).fetchone() != (model_id, version):
             return None
-        frames = [
+        families, insights = (
             connection.execute(f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {order}", parameters).df()
             for name, order in ORDERS.items()
-        ]
-    return SourceExplanation(source, model_id, version, *frames)
+        )
+    return SourceReasons(source, model_id, families, insights, version)
 
 
 def reason_rows(run_reasons: RunReasons) -> list[dict[str, Any]]:
@@ -366,8 +345,3 @@ def reason_rows(run_reasons: RunReasons) -> list[dict[str, Any]]:
         for question, explanation in (("runtime", run_reasons.runtime), ("variation", run_reasons.variation))
         for rank, reason in enumerate(explanation.reasons if explanation else (), 1)
     ]
-
-
-def _replace(connection: Connection, name: str, source: str, rows: pd.DataFrame) -> None:
-    connection.execute(f"DELETE FROM jobs.{name} WHERE source = $source", {"source": source})
-    insert_rows(connection, f"jobs.{name}", rows, {"source": source})

@@ -18,7 +18,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tasks.boosters import booster_from, matrix, train_booster
-from tasks.errors import BadInput
 from tasks.jobs.normalisation import Floats
 from tasks.jobs.params import Kind
 from tasks.jobs.shapes import Labels
@@ -85,9 +84,7 @@ class LightGbm:
     evidence_powers: tuple[float, ...] = ()
 
     def predict_proba(self, frame: pd.DataFrame) -> Floats:
-        """(n, k), rows sum to 1; 0 for a shape that no training row has, without evidence for it.
-
-        Raises BadInput if a feature lacks."""
+        """(n, k), rows sum to 1; 0 for a shape that no training row has, without evidence for it."""
         x, k = self.prepare(frame), len(self.present)
         if not len(x):
             return np.empty((0, k))
@@ -99,10 +96,7 @@ class LightGbm:
         return multiplied([p, *evidence_of(frame, self.evidence)], np.array(self.evidence_powers))
 
     def prepare(self, frame: pd.DataFrame) -> Floats:
-        """What the booster is given: (n, p), columns found by name. Raises BadInput if one lacks."""
-        if missing := [name for name in self.columns if name not in frame]:
-            problem = f"no {', '.join(missing[:5])}"
-            raise BadInput("features", problem, f"the {len(self.columns)} features of the model", "make them for it")
+        """What the booster is given: (n, p), columns found by name."""
         x = matrix(frame[list(self.columns)])
         return np.where(np.isnan(x), np.array(self.fills), x)
 
@@ -121,19 +115,15 @@ class LightGbm:
 
     @classmethod
     def from_texts(cls, trees: str, rest: str) -> "LightGbm":
-        """What to_texts wrote. Raises BadInput if it is something else."""
-        try:
-            content = json.loads(rest)
-            columns, present = tuple(map(str, content["columns"])), tuple(map(bool, content["present"]))
-            fills = tuple(np.nan if fill is None else float(fill) for fill in content["fills"])
-            booster = booster_from(trees, len(columns))
-            if len(fills) != len(columns) or booster.num_model_per_iteration() != len(present):
-                raise ValueError("trees and columns do not agree")
-            evidence = tuple(tuple(map(str, names)) for names in content["evidence"])
-            return cls(booster, columns, present, fills, evidence, tuple(map(float, content["evidence_powers"])))
-        except (ValueError, KeyError, TypeError, BadInput) as error:
-            problem = f"no classifier ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
-            raise BadInput("classifier", problem, "the texts of LightGbm.to_texts", "train the model again") from error
+        """What to_texts wrote. Raises BadInput, ValueError, KeyError or TypeError for anything else."""
+        content = json.loads(rest)
+        columns, present = tuple(map(str, content["columns"])), tuple(map(bool, content["present"]))
+        fills = tuple(np.nan if fill is None else float(fill) for fill in content["fills"])
+        booster = booster_from(trees, len(columns))
+        if len(fills) != len(columns) or booster.num_model_per_iteration() != len(present):
+            raise ValueError("classifier: trees and columns do not agree")
+        evidence = tuple(tuple(map(str, names)) for names in content["evidence"])
+        return cls(booster, columns, present, fills, evidence, tuple(map(float, content["evidence_powers"])))
 
 
 Classifier = LightGbm | Frequencies

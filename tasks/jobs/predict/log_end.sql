@@ -11,4 +11,3 @@ FROM jobs.runs
 WHERE source = $source
     AND what_if IS NULL
     AND coalesce(submitted_at, started_at) IS NOT NULL
-    AND ($with_unfinished OR (runtime_s IS NOT NULL AND status IN ('completed', 'unknown')))

@@ -42,31 +42,17 @@ def order_quantiles(latest: Floats) -> Floats:
 
     NaN values are left out; a row without any is NaN. Level q lies at place q (n + 1) of the ordered values,
     interpolated, the ends held. Source: the rank of a new value among n others is uniform on 1 … n + 1."""
-    n = np.isfinite(latest).sum(axis=1)
-    is_full = n == latest.shape[1]
-    if is_full.any() and not is_full.all():
-        quantiles = np.empty((len(latest), N_LEVELS))
-        for rows in (is_full, ~is_full):
-            quantiles[rows] = order_quantiles(latest[rows])
-        return quantiles
-
-    def of_full_block(block: slice) -> Floats:
-        values, last = np.sort(latest[block], axis=1), latest.shape[1] - 1
-        place = np.clip(LEVELS * (last + 2) - 1, 0, last)
-        low = place.astype(np.intp)
-        below, above = values[:, low], values[:, np.minimum(low + 1, last)]
-        return np.asarray(below + (place - low) * (above - below))
+    last = np.isfinite(latest).sum(axis=1)[:, None] - 1
 
     def of_block(block: slice) -> Floats:
-        values, last = np.sort(latest[block], axis=1), n[block, None] - 1
-        place = np.clip(LEVELS * (last + 2) - 1, 0, np.maximum(last, 0))
+        values, end = np.sort(latest[block], axis=1), np.maximum(last[block], 0)
+        place = np.clip(LEVELS * (last[block] + 2) - 1, 0, end)
         low = place.astype(np.intp)
         first = np.arange(len(values))[:, None] * values.shape[1]  # of each row, among all
-        below, above = (values.ravel().take(first + at) for at in (low, np.minimum(low + 1, np.maximum(last, 0))))
+        below, above = (values.ravel().take(first + at) for at in (low, np.minimum(low + 1, end)))
         return np.asarray(below + (place - low) * (above - below))  # NaN in a row without any
 
-    # rows of as many values share their places: columns are taken, in place of values one by one
-    return _in_blocks(len(latest), of_full_block if is_full.all() and latest.shape[1] else of_block)
+    return _in_blocks(len(latest), of_block)
 
 
 def beside_one_run(quantiles: Floats, others: Floats) -> Floats:

@@ -22,12 +22,11 @@ import numpy as np
 import pandas as pd
 
 from tasks.boosters import booster_from, matrix, train_booster
-from tasks.errors import BadInput
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.outlook import REACHED
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, EarlierRuns, peers_of
 from tasks.jobs.predict.preparation import FINISHED, with_ends
-from tasks.jobs.scores import bootstrap_difference
+from tasks.jobs.scores import Figures, bootstrap_difference, known
 
 ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from
 REACHES, COMPLETES = "reaches", "completes"
@@ -54,6 +53,7 @@ N_TREES_PLAIN = 100  # as many as LightGBM grows if nothing is said
 TEST_SHARE = 0.2
 NO_LIMITS = "the log has no time limits"
 MAIN = "outcomes.json"
+ENDINGS = ("completes_share", "at_limit_share", "before_limit_share")
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,6 @@ class EventModel:
 
 
 @dataclass(frozen=True)
-class Endings:
-    """The chances that a run completes, is stopped at its limit, and is stopped before, (n,) each: they sum to 1."""
-
-    completes: Floats
-    at_limit: Floats
-    before_limit: Floats
-
-
-@dataclass(frozen=True)
 class Outcomes:
     """early, late: times of stopped runs as shares of their limits, ascending: those below REACHED, and the others."""
 
@@ -100,8 +91,9 @@ class Outcomes:
         """The chance of each run to complete, sooner or later: (n,)."""
         return self.chances[COMPLETES].predict(features)
 
-    def endings(self, features: pd.DataFrame, predicted: Empirical) -> Endings:
-        """How each of the n runs ends, sooner or later; NaN for runs without a limit.
+    def endings(self, features: pd.DataFrame, predicted: Empirical) -> pd.DataFrame:
+        """The chances that each of the n runs completes, is stopped at its limit, and is stopped before, the columns
+        ENDINGS, sum to 1; NaN for runs without a limit.
 
         predicted: their runtimes if they complete. How many of the stopped runs are stopped at the limit is such that
         both answers agree: P(reaches) = P(completes) (1 - F) + P(stopped) (1 - G) at REACHED."""
@@ -109,17 +101,15 @@ class Outcomes:
         is_limited = np.isfinite(limits_s)
         survivors = completes * (1 - predicted.cdf_below(REACHED * np.where(is_limited, limits_s, 1.0)))
         at_limit = np.clip(reaches - survivors, 0.0, 1 - completes)  # NaN without a limit
-        return Endings(np.where(is_limited, completes, np.nan), at_limit, 1 - completes - at_limit)
+        chances = (np.where(is_limited, completes, np.nan), at_limit, 1 - completes - at_limit)
+        return pd.DataFrame(dict(zip(ENDINGS, chances, strict=True)))
 
     def goes_on(self, features: pd.DataFrame, predicted: Empirical, time_s: Any) -> Floats:
-        """The chance that each run has neither completed nor been stopped at times after its start: (n,) or (n, m) as
-        time_s, finite; NaN for runs without a limit. predicted: as endings takes it."""
-        times_s, limits_s = np.asarray(time_s, dtype=float), _limits_s(features)
-        ends = self.endings(features, predicted)
-        completes, stopped = ends.completes, np.maximum(1 - ends.completes, np.finfo(float).tiny)
-        is_late = ends.at_limit / stopped
-        if times_s.ndim == 2:
-            limits_s, completes, is_late = limits_s[:, None], completes[:, None], is_late[:, None]
+        """The chance that each run has neither completed nor been stopped at times after its start: (n, m) as time_s,
+        finite; NaN for runs without a limit. predicted: as endings takes it."""
+        times_s, limits_s = np.asarray(time_s, dtype=float), _limits_s(features)[:, None]
+        completes, at_limit, _ = self.endings(features, predicted).to_numpy().T
+        completes, is_late = completes[:, None], (at_limit / np.maximum(1 - completes, np.finfo(float).tiny))[:, None]
         shares = times_s / limits_s
         by_then = (1 - is_late) * _cdf(self.early, shares) + is_late * _cdf(self.late, shares)
         return np.asarray(1 - completes * predicted.cdf(times_s) - (1 - completes) * by_then)
@@ -169,17 +159,13 @@ def outcome_features(runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
 
 
 def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -> Outcomes:
-    """Learn how runs end. features: (n, p) of outcome_features for the rows of runs, which ended, in order of time.
-
-    Raises BadInput where no run has a time limit."""
+    """Learn how runs end. features: (n, p) of outcome_features for the rows of runs, which ended, in order of time,
+    some of them with a time limit."""
     events, limits_s = _events(runs), _limits_s(runs)
-    is_limited = np.isfinite(limits_s)
-    if not is_limited.any():
-        raise BadInput("training rows", NO_LIMITS, "runs with requested_runtime_s", "predict runtimes alone")
     chances = {
         event: _fit_chance(features[np.isfinite(y)], y[np.isfinite(y)], event, seed) for event, y in events.items()
     }
-    is_stopped = is_limited & (events[COMPLETES] == 0)
+    is_stopped = np.isfinite(limits_s) & (events[COMPLETES] == 0)
     shares = np.sort(runs["runtime_s"].to_numpy(dtype=float)[is_stopped] / limits_s[is_stopped])
     cut = int(np.searchsorted(shares, REACHED))
     late = _thinned(shares[cut:]) if cut < len(shares) else np.ones(1)  # who is stopped at the limit, at the limit
@@ -187,7 +173,7 @@ def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -
     return Outcomes(chances, early, late)
 
 
-def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any], Outcomes | None]:
+def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[Figures, Outcomes | None]:
     """Brier scores of the two chances on the last TEST_SHARE of the submissions, by predictor, as figures by key; and
     what was learnt from the others, None without limits.
 
@@ -197,11 +183,10 @@ def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any
     cut = int((1 - TEST_SHARE) * len(ended))
     limited = np.flatnonzero(np.isfinite(_limits_s(ended)))
     old, new = limited[limited < cut], limited[limited >= cut]
-    figures: dict[str, Any] = {"outcome.n": len(new)}
+    figures: Figures = {"outcome.n": len(new)}
     if not len(old) or not len(new):
         keys = ["base_rate", *(f"brier.{measure}.model" for measure in MEASURES.values())]
-        unknown = {f"outcome.{key}": None for key in keys} | {f"outcome.{key}.reason": NO_LIMITS for key in keys}
-        return figures | unknown, None
+        return figures | known(dict.fromkeys(f"outcome.{key}" for key in keys), NO_LIMITS), None
     features, events = outcome_features(ended, ended), _events(ended)
     model = fit_outcomes(features.iloc[:cut], ended.iloc[:cut], seed=seed)
     figures["outcome.base_rate"] = float(events[REACHES][new].mean())
@@ -219,9 +204,7 @@ def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any
         errors = {name: (chance - y[new]) ** 2 for name, chance in chances.items()}
         figures |= {f"outcome.brier.{measure}.{name}": float(error.mean()) for name, error in errors.items()}
         apart = bootstrap_difference(errors["model"], errors["history"], groups, np.random.default_rng(seed))
-        for end, value in (("", apart.value), ("_low", apart.low), ("_high", apart.high)):
-            key = f"outcome.difference{end}.{measure}.history"
-            figures |= {key: value} if value is not None else {key: None, f"{key}.reason": apart.reason}
+        figures |= apart.figures("outcome.difference", f"{measure}.history")
     return figures, model
 
 

@@ -12,14 +12,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.indexers import BaseIndexer
 
-from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats, Rows
 
 Ints = NDArray[np.int64]
-OF_RUNS = ("group_key", "submitted_at")
 OVERTAKEN = 14  # later submissions that may have ended before a run, for it to count as one of the last
 ROWS_AT_ONCE = 1_000  # whose last runs are found together: 2 MB for 200 of them stay in the cache
-OF_PAST = ("group_key", "submitted_at", "ended_at", "runtime_s")
 
 
 class LastRuns(BaseIndexer):
@@ -178,9 +175,7 @@ def earlier_runs(runs: pd.DataFrame, past: pd.DataFrame) -> EarlierRuns:
 
     runs: group_key, submitted_at; past: group_key, submitted_at, ended_at, runtime_s, of which rows without an end or
     a finite runtime are left out. A run that ended before it was submitted counts from its submission. A row without
-    a submission or a group knows nothing. Raises BadInput if a column is missing."""
-    require_columns(runs, "runs", OF_RUNS)
-    require_columns(past, "past", OF_PAST)
+    a submission or a group knows nothing."""
     codes, keys = pd.factorize(runs["group_key"])
     of_past = pd.Index(keys).get_indexer(pd.Index(past["group_key"]))
     ended_at, submitted_at = _microseconds(past["ended_at"]), _microseconds(past["submitted_at"])
@@ -210,12 +205,6 @@ def _places(codes: Ints, at: Ints, past_codes: Ints, past_at: Ints) -> tuple[Int
 
 def _microseconds(times: pd.Series) -> Ints:
     return np.asarray(times.to_numpy().astype("datetime64[us]").view(np.int64))
-
-
-def require_columns(frame: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Raise BadInput with the columns that a frame lacks."""
-    if missing := [column for column in columns if column not in frame]:
-        raise BadInput(name, f"no column {', '.join(missing)}", f"a frame with {', '.join(columns)}")
 
 
 JOB, USER, USER_REQUEST, REQUEST, LOG = "job", "user", "user_request", "request", "log"

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -10,17 +10,9 @@ import pandas as pd
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.distribution import Empirical, Floats, gather_history
 from tasks.jobs.normalisation import quantiles
-from tasks.jobs.outlook import (
-    Bound,
-    PredictedChance,
-    bound,
-    chance_beside_history,
-    chances_to_exceed,
-    mean_above,
-    running_outlook,
-)
+from tasks.jobs.outlook import Bound, PredictedChance, bound, chance_beside_history, running_outlook
 from tasks.jobs.params import Kind, OutlookParams
-from tasks.jobs.predict.outcomes import ENDED, Outcomes, outcome_features
+from tasks.jobs.predict.outcomes import ENDED, ENDINGS, Outcomes, outcome_features
 from tasks.jobs.predict.peers import JOB, SHARED, SINCE, Histories, log_since, peers_of
 from tasks.jobs.predict.preparation import fetch_runs, log_end, with_ends
 from tasks.jobs.predict.trained import WORD, Trained, needed_champion
@@ -67,13 +59,13 @@ def end_of(past: pd.DataFrame) -> pd.Timestamp:
     return pd.Timestamp(max(past["ended_at"].max(), past["submitted_at"].max()) + MOMENT)
 
 
-def next_conditions(past: pd.DataFrame, *, now: pd.Timestamp, last_runs: int = LAST_RUNS) -> pd.DataFrame:
-    """Next submissions of each job, under what was known before each of its last runs.
+def next_conditions(past: pd.DataFrame, *, now: pd.Timestamp) -> pd.DataFrame:
+    """Next submissions of each job, under what was known before each of its last LAST_RUNS runs.
 
     Nobody knows yet what the next run will read, or under which load: its last runs show what it may be. The columns
     of past, with submitted_at of next_submissions, without what is known afterwards; as_at: when that last run was
     submitted."""
-    last = past.groupby("group_key", sort=True).tail(last_runs).sort_values(["group_key", "submitted_at", "run_id"])
+    last = past.groupby("group_key", sort=True).tail(LAST_RUNS).sort_values(["group_key", "submitted_at", "run_id"])
     submitted_at = last["group_key"].map(next_submissions(past, now))
     return last.assign(submitted_at=submitted_at, as_at=last["submitted_at"]).reset_index(drop=True)
 
@@ -133,13 +125,11 @@ def shape_shares(trained: Trained, next_runs: NextRuns) -> dict[Kind, Floats]:
 
 
 def pooled(predicted: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
-    """One distribution a job: the mean of those of its conditions. job: (n,), 0 … n_jobs - 1."""
-    values, weights = predicted.atoms(int(np.clip(MOST_VALUES // max(predicted.n, 1), LEAST_ATOMS, ATOMS)))
-    history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())
-    return Empirical(history, np.arange(history.n_groups))
+    """One distribution a job: the mean of those of its conditions, as many values each. job: (n,), 0 … n_jobs - 1."""
+    values, _ = predicted.atoms(int(np.clip(MOST_VALUES // max(predicted.n, 1), LEAST_ATOMS, ATOMS)))
+    return gather_history(values.ravel(), np.repeat(job, values.shape[1]))
 
 
-ENDINGS = ("completes_share", "at_limit_share", "before_limit_share")
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 FAR_OUT = 2.0  # times the usual median
 
@@ -178,13 +168,12 @@ def table_of_next(trained: Trained, next_runs: NextRuns, ended: pd.DataFrame) ->
 
     ended: runs of all jobs that ended, however they did."""
     predicted, usual_s = next_runs.predicted, next_runs.jobs["usual_s"].to_numpy(dtype=float)
-    times = predicted.quantile(np.broadcast_to(LEVELS, (predicted.n, len(LEVELS))))
+    times = predicted.quantiles(LEVELS)
     quantiles = {f"p{round(100 * level):02d}_s": times[:, place] for place, level in enumerate(LEVELS)}
-    is_far = 1 - predicted.cdf_below(FAR_OUT * usual_s)
     table = next_runs.jobs.assign(
         **quantiles,
-        exceeds_2x_share=np.where(usual_s > 0, np.clip(is_far, 0.0, 1.0), np.nan),
-        expected_excess_s=mean_above(predicted, usual_s),
+        exceeds_2x_share=np.where(usual_s > 0, 1 - predicted.cdf_below(FAR_OUT * usual_s), np.nan),
+        expected_excess_s=predicted.mean_above(usual_s),
         shape_ratio=pd.array([pd.NA] * predicted.n, dtype="Int32"),
         shape_delta=pd.array([pd.NA] * predicted.n, dtype="Int32"),
     )
@@ -201,9 +190,7 @@ def endings_of(outcomes: Outcomes, next_runs: NextRuns, features: pd.DataFrame) 
     """ENDINGS of the next run of each job, on 0 … n_jobs - 1: the mean over its conditions that have a time limit.
 
     features: of next_runs.conditions, as outcome_features makes them."""
-    ends = outcomes.endings(features, next_runs.by_condition)
-    shares = pd.DataFrame(dict(zip(ENDINGS, (ends.completes, ends.at_limit, ends.before_limit), strict=True)))
-    return shares.groupby(next_runs.conditions["job"].to_numpy()).mean()
+    return outcomes.endings(features, next_runs.by_condition).groupby(next_runs.conditions["job"].to_numpy()).mean()
 
 
 def read_predictions(
@@ -292,26 +279,27 @@ def job_outlook(
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
-        now = log_end(connection, source)
     job_runs = past[past["group_key"] == group_key]
     if job_runs.empty:
         raise NotFound(f"job {group_key!r} of source {source!r} has no finished run with a runtime yet")
+    now = end_of(with_ends(past))
     next_runs = predict_next(trained, past, keys=[group_key], now=now)
-    runtimes_s = job_runs["runtime_s"].to_numpy(dtype=float)
+    runtimes_s = past_s = job_runs["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
-    times = np.maximum.accumulate(next_runs.predicted.quantile(np.array([levels]))[0])
-    exceeds = [(time, float(chances_to_exceed(next_runs.predicted, time)[0])) for time in times_s]
-    chances = [chance_beside_history(time, chance, runtimes_s) for time, chance in exceeds]
-    ending = None
-    if trained.outcomes is not None:
+    ending, outcomes = None, trained.outcomes
+    if outcomes is not None:
         features = outcome_features(next_runs.conditions, ended)
-        shares = endings_of(trained.outcomes, next_runs, features).iloc[0]
+        shares = endings_of(outcomes, next_runs, features).iloc[0]
         if shares.notna().all():
             ending = Ending(*map(float, shares))
-            all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
-            for place, time in enumerate(times_s):
-                goes_on = trained.outcomes.goes_on(features, next_runs.by_condition, np.full(len(features), time))
-                chances[place] = chance_beside_history(time, float(np.clip(np.nanmean(goes_on), 0.0, 1.0)), all_s)
+            past_s = ended.loc[ended["group_key"] == group_key, "runtime_s"].to_numpy(dtype=float)
+
+    def chance_of(time_s: float) -> Any:
+        if outcomes is None or ending is None:
+            return 1 - next_runs.predicted.cdf(time_s)[0]
+        goes_on = outcomes.goes_on(features, next_runs.by_condition, np.full((len(features), 1), time_s))
+        return np.clip(np.nanmean(goes_on), 0.0, 1.0)
+
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,
@@ -319,9 +307,11 @@ def job_outlook(
         n_before=len(job_runs),
         last_at=next_runs.jobs["last_at"].iloc[0],
         usual_s=float(next_runs.jobs["usual_s"].iloc[0]),
-        limits=[Limit(level, float(time), bound(runtimes_s, level)) for level, time in zip(levels, times, strict=True)],
+        limits=[
+            Limit(level, float(next_runs.predicted.quantile(level)[0]), bound(runtimes_s, level)) for level in levels
+        ],
         ending=ending,
-        chances=chances,
+        chances=[chance_beside_history(time_s, chance_of, past_s) for time_s in times_s],
         shapes={
             kind: _shape_chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, next_runs).items()
         },
@@ -364,7 +354,7 @@ def runs_going_on(
     card, trained = needed_champion(warehouse, source)
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
-        as_of = log_end(connection, source, with_unfinished=True)
+        as_of = log_end(connection, source)
         running = fetch_runs(connection, source, statuses=RUNNING)
         past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
     running = running[running["started_at"].notna()].reset_index(drop=True)

@@ -72,6 +72,7 @@ FIRST_EXPONENT, LAST_EXPONENT = (int(one) for one in np.frexp(np.exp(LOG_RANGE))
 SCALES = 10.0 ** (DIGITS - np.floor(np.log10(0.5) + np.arange(FIRST_EXPONENT, LAST_EXPONENT + 1) * np.log10(2)))
 TOGETHER = 2_000  # submissions asked at once: their quantiles, 2 MB a part, stay in the cache
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
+PLAIN = ("is_relative", "is_one_enough", "usual_log_s", "grace", "columns", "least_s", "ends")  # in MAIN as they are
 MAIN, TREES, FORMAT = "predictor.json", "boosted.json", 4
 
 
@@ -180,8 +181,7 @@ class Predictor:
         """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
         weights = {part: of_classes for part, of_classes in self.weights.items() if max(of_classes) > 0}
         parts = self.parts(features, known, list(weights))
-        support = support_of(known, len(features))
-        return mixture_by_support(parts, np.array(list(weights.values())).T, support, self.ends)
+        return mixture_by_support(parts, np.array(list(weights.values())).T, support_of(known), self.ends)
 
     def parts(self, features: pd.DataFrame, known: Histories, names: list[str]) -> list[Floats]:
         """What these parts of the pool say, (n, n_levels) each; without such peers what the trees say stands in."""
@@ -214,17 +214,11 @@ class Predictor:
         self.boosted.save(folder)
         main = {
             "format": FORMAT,
+            **{name: getattr(self, name) for name in PLAIN},
             "weights": dict(self.weights),
-            "is_relative": self.is_relative,
-            "is_one_enough": self.is_one_enough,
-            "usual_log_s": self.usual_log_s,
             "typical_log_s": self.typical_log_s.tolist(),
             "levels": self.recalibration.levels.tolist(),
             "moved": self.recalibration.moved.tolist(),
-            "grace": self.grace,
-            "columns": list(self.columns),
-            "least_s": self.least_s,
-            "ends": self.ends,
         }
         (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
 
@@ -264,10 +258,9 @@ class Predictor:
         )
 
 
-def support_of(known: Histories, n: int) -> NDArray[np.intp]:
+def support_of(known: Histories) -> NDArray[np.intp]:
     """The class of each of n submissions by how many runs of its job it knows: (n,), 0 for none."""
-    n_runs = np.isfinite(known.log_s[JOB]).sum(axis=1) if JOB in known.log_s else np.zeros(n, dtype=np.intp)
-    return np.asarray(np.digitize(n_runs, SUPPORT))
+    return np.asarray(np.digitize(np.isfinite(known.log_s[JOB]).sum(axis=1), SUPPORT))
 
 
 @dataclass(frozen=True)
@@ -315,7 +308,7 @@ def fit_predictor(
     late, later = np.arange(cut, len(runs)), features.iloc[cut:]
     if cut < 1 or len(late) < LEAST_TRIED:
         return fitted(slice(None), is_relative=False), EarlierPredictions(late[:0], np.zeros((0, N_LEVELS)))
-    support, candidates = support_of(known.rows(slice(cut, None)), len(late)), []
+    support, candidates = support_of(known.rows(slice(cut, None))), []
     for is_relative in (False, True):
         earlier = [(fitted(slice(0, rows.start), is_relative=is_relative), rows) for rows in stretches]
         for is_one_enough in (False, True):

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from tasks.errors import BadInput, NotFound
+from tasks.errors import BadInput
 from tasks.jobs.columns import FLAT_COLUMNS
 from tasks.jobs.normalisation import bins_of, histogram, historic_medians, normalise
 from tasks.jobs.params import CharacteriseParams, Kind, SplitParams
@@ -27,8 +27,12 @@ from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 
 ROWS = Path(__file__).with_name("rows.sql")
-SKUS = Path(__file__).with_name("rows_skus.sql")
-VERTICES = Path(__file__).with_name("rows_vertices.sql")
+BY_SKU = Path(__file__).with_name("rows_by_sku.sql")
+LISTS = {  # of jobs.runs, and what is known of each SKU by them: the state of an offered one, and its vertices
+    "skus": "1.0::DOUBLE AS offered, avg(one.load_mean) AS sku_load_mean, avg(one.load_sd) AS sku_load_sd, "
+    "sum(one.free_tokens) AS sku_free_tokens",
+    "vertices": "count(*)::DOUBLE AS vertices",
+}
 FINISHED = ("completed", "unknown")
 IS_READ = """source = $source
     AND (runtime_s IS NOT NULL OR status IN ('running', 'pending'))
@@ -74,8 +78,8 @@ def fetch_runs(
         "source": source, "statuses": list(statuses), "with_what_ifs": with_what_ifs, "group_key": group_key
     }  # fmt: skip
     columns = ", ".join(name for name in FLAT_COLUMNS if name not in ("submitted_at", "operators"))
-    rows, *lists = (file.read_text().format(columns=columns, is_read=IS_READ) for file in (ROWS, SKUS, VERTICES))
-    runs = connection.execute(rows, parameters).df()
+    runs = connection.execute(ROWS.read_text().format(columns=columns, is_read=IS_READ), parameters).df()
+    lists = [BY_SKU.read_text().format(list=name, figures=LISTS[name], is_read=IS_READ) for name in LISTS]
     operators, table_columns = _operators(runs.pop("operators")), _table_columns(runs.pop("features"))
     wide = [_wide(connection.sql(sql, params=parameters).to_arrow_table(), len(runs)) for sql in lists]
     return pd.concat([runs, *wide, operators, table_columns], axis=1)
@@ -106,23 +110,24 @@ def _wide(long: pa.Table, n_runs: int) -> pd.DataFrame:
 
 
 def _operators(texts: pd.Series) -> pd.DataFrame:
-    """A column of counts for each operator; a plan is read once, however many runs have it."""
-    if texts.isna().all():
-        return pd.DataFrame(index=texts.index)
-    codes, plans = pd.factorize(texts)
-    counts = pd.DataFrame([json.loads(plan) for plan in plans]).sort_index(axis=1).add_prefix(OPERATOR).fillna(0.0)
-    return counts.astype(float).reindex(codes).reset_index(drop=True)  # -1, no plan, is missing
+    """A column of counts for each operator."""
+    counts, codes = _unpacked(texts, OPERATOR)
+    return counts.fillna(0.0).astype(float).reindex(codes).reset_index(drop=True)  # -1, no plan, is missing
 
 
 def _table_columns(texts: pd.Series) -> pd.DataFrame:
-    """A column for each further column of the table that was read; none where there are none."""
-    if texts.isna().all():
-        return pd.DataFrame(index=texts.index)
-    codes, objects = pd.factorize(texts)
-    columns = pd.DataFrame([json.loads(content) for content in objects]).sort_index(axis=1).add_prefix(OWN)
+    """A column for each further column of the table that was read."""
+    columns, codes = _unpacked(texts, OWN)
     is_text = [columns[name].map(lambda value: isinstance(value, str)).any() for name in columns]
     kinds = {name: object if text else float for name, text in zip(columns, is_text, strict=True)}
     return columns.astype(kinds).reindex(codes).reset_index(drop=True)  # -1, nothing further, is missing
+
+
+def _unpacked(texts: pd.Series, prefix: str) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+    """JSON objects as columns, a row for each that differs, and the number of each text's, -1 for none."""
+    codes, objects = pd.factorize(texts)
+    rows = pd.DataFrame([json.loads(content) for content in objects])
+    return rows.sort_index(axis=1).add_prefix(prefix), codes
 
 
 def named_columns(connection: Connection, source: str) -> set[str]:
@@ -136,14 +141,10 @@ def named_columns(connection: Connection, source: str) -> set[str]:
 ENDS = Path(__file__).with_name("log_end.sql")
 
 
-def log_end(connection: Connection, source: str, *, with_unfinished: bool = False) -> pd.Timestamp:
-    """The moment just after the last submission or end of a finished run of a source, UTC, as predicting.end_of has it.
-
-    with_unfinished: of any run, also submitted and started ones that go on. Raises NotFound for a source without."""
-    row = connection.execute(ENDS.read_text(), {"source": source, "with_unfinished": with_unfinished}).fetchone()
-    if row is None or row[0] is None:
-        raise NotFound(f"source {source!r} has no run that has ended; fill it with 'whorl jobs ingest FILE'")
-    return pd.Timestamp(row[0])
+def log_end(connection: Connection, source: str) -> pd.Timestamp:
+    """The moment just after the last submission, start or end of any run of a source that has some, UTC."""
+    ((at,),) = connection.execute(ENDS.read_text(), {"source": source}).fetchall()
+    return pd.Timestamp(at)
 
 
 Period = Literal["D1", "D2", "D3"]
@@ -167,12 +168,7 @@ def assign_periods(runs: pd.DataFrame, params: SplitParams) -> pd.Series:
     else:
         distinct = np.sort(times.unique())
         if len(distinct) < len(PERIODS):
-            raise BadInput(
-                "job log",
-                f"runs of {len(distinct)} different times of submission",
-                "at least three, for history, training and test",
-                "give more of the log",
-            )
+            raise too_few_times(len(distinct))
         shares = np.array([params.history_share, params.history_share + params.training_share])
         at = np.sort(times.to_numpy())[np.minimum((shares * len(times)).astype(int), len(times) - 1)]
         # each period has at least one time of submission, however uneven the log
@@ -180,6 +176,12 @@ def assign_periods(runs: pd.DataFrame, params: SplitParams) -> pd.Series:
         second = min(max(int(np.searchsorted(distinct, at[1])), first + 1), len(distinct) - 1)
         codes = np.searchsorted(distinct[[first, second]], times.to_numpy(), side="right")
     return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(PERIODS)), index=runs.index, name="part")
+
+
+def too_few_times(n: int) -> BadInput:
+    """What is said of a log whose runs have n different times of submission."""
+    problem, expected = f"runs of {n} different times of submission", "at least three, for history, training and test"
+    return BadInput("job log", problem, expected, "give more of the log")
 
 
 logger = logging.getLogger(__name__)

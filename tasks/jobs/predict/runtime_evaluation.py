@@ -37,7 +37,6 @@ from tasks.jobs.predict.peers import (
 from tasks.jobs.predict.predictor import (
     EARLY_SHARES,
     LEAST_TRIED,
-    EarlierPredictions,
     Predictor,
     empirical_of,
     fit_boosted,
@@ -51,12 +50,12 @@ from tasks.jobs.scores import (
     GroupDistance,
     bootstrap_difference,
     calibration_error,
-    compare_pooled,
     coverage_of,
     ks_by_group,
+    ks_pooled,
     pit_values,
 )
-from tasks.jobs.shapes import EMPTY_BIN_PRIOR, ShapeSet
+from tasks.jobs.shapes import ShapeSet, log_shapes
 
 STAND_INS = 200  # quantiles that stand for a shape
 
@@ -75,19 +74,12 @@ def global_prediction(ratios: Floats, medians_s: Floats) -> Empirical:
     return even_steps(medians_s[:, None] * np.quantile(ratios, (np.arange(STAND_INS) + 0.5) / STAND_INS))
 
 
-def predict_by_shapes(
-    shapes: ShapeSet,
-    probabilities: Floats,
-    medians_s: Floats,
-    excess: float,
-    *,
-    empty_bin_prior: float = EMPTY_BIN_PRIOR,
-) -> Empirical:
+def predict_by_shapes(shapes: ShapeSet, probabilities: Floats, medians_s: Floats, excess: float) -> Empirical:
     """The paper's prediction: each run's most probable shape, stretched or shifted by the median of its job (5.2).
 
     probabilities: (n, k) of the shapes; medians_s: (n,) seconds, above 0 for ratios; excess: how far outliers lie
     beyond the upper end of the bins in the mean, in normalised units."""
-    theta = (1 - empty_bin_prior) * shapes.centres + empty_bin_prior / shapes.bins.n_bins
+    theta = np.exp(log_shapes(shapes.centres))
     levels = (np.arange(STAND_INS) + 0.5) / STAND_INS
     values = quantiles(theta, shapes.bins, levels)  # (k, STAND_INS)
     values -= excess * np.log(np.minimum((1 - levels) / np.maximum(theta[:, -1:], np.finfo(float).tiny), 1.0))
@@ -146,7 +138,7 @@ class RuntimeEvaluation:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What all predictors of one evaluation share. old, tried: of the training; known: of the test runs, `rows`."""
+    """What all predictors of one evaluation share. old: of the training; known: of the test runs, `rows`."""
 
     prepared: PreparedLog
     training: Places
@@ -154,7 +146,6 @@ class _Parts:
     old: Histories
     known: Histories
     model: Predictor
-    tried: EarlierPredictions
 
     @property
     def log_s(self) -> Floats:
@@ -193,7 +184,7 @@ def evaluate_runtimes(
     model, tried = fit_predictor(
         features.iloc[training], old, runs.iloc[training], n_trees=params.predict.n_trees, seed=params.seed
     )
-    parts = _Parts(prepared, training, rows, old, known, model, tried)
+    parts = _Parts(prepared, training, rows, old, known, model)
     quantiles, places = model.quantiles(features.iloc[rows], known), training[tried.rows]
     predictions: dict[str, Empirical] = {"model": parts.in_time(quantiles, tried.quantiles, places)}
     predictions |= _baselines(parts, features, params)
@@ -249,7 +240,7 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     predictions["lightgbm"] = parts.in_time(of_trees, of_trees[:0], nobody)
     cut = int(EARLY_SHARES[0] * len(parts.training))
     early, late = parts.training[:cut], parts.training[cut:]
-    if JOB in known.log_s and cut and len(late) >= LEAST_TRIED:
+    if cut and len(late) >= LEAST_TRIED:
         predictions["stacked"] = _stacked(parts, late, boosted(early, late), of_trees)
     return predictions
 
@@ -260,12 +251,12 @@ def _stacked(parts: _Parts, late: Places, tried: Floats, of_trees: Floats) -> Em
     late: the training runs that the weights are chosen on; tried: what trees that had not learnt from these predict of
     them; of_trees: what trees of all training predict of the test rows; (n, n_levels) each."""
     old, known = parts.old.rows(slice(-len(late), None)), parts.known
-    support = support_of(old, len(late))
+    support = support_of(old)
     parts_late = [tried, history_prediction(old, JOB, tried)]
     weights = best_weights_by_support(parts_late, np.exp(parts.log_s[late]), support)
     before = mixture_by_support(parts_late, weights, support)
     parts_test = [of_trees, history_prediction(known, JOB, of_trees)]
-    return parts.in_time(mixture_by_support(parts_test, weights, support_of(known, len(parts.rows))), before, late)
+    return parts.in_time(mixture_by_support(parts_test, weights, support_of(known)), before, late)
 
 
 def _by_shapes(
@@ -287,14 +278,13 @@ def _score(
     pit = pit_values(predicted, actual, np.random.default_rng(params.seed))
     crps_s, is_unseen = predicted.crps(actual), earlier.n == 0
     parts = np.array_split(np.arange(len(rows)), TENTHS) if len(rows) >= LEAST_FOR_TENTHS else []
-    (coverage, width_s), (ks_pooled, mae_s) = coverage_of(predicted, actual), compare_pooled(predicted, actual)
+    coverage, width_s = coverage_of(predicted, actual)
     return Scored(
         measures={
             "crps": float(crps_s.mean()),
             "coverage90": coverage,
             "width90_s": width_s,
-            "ks_pooled": ks_pooled,
-            "percentile_mae_s": mae_s,
+            "ks_pooled": ks_pooled(predicted, actual),
             "pit_error": calibration_error(pit),
         },
         ks_group=ks_by_group(predicted, actual, keys),

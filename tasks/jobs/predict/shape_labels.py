@@ -15,9 +15,8 @@ from tasks.jobs.normalisation import Counts, Floats, histogram, normalise, pmfs_
 from tasks.jobs.params import LABEL_SUPPORT, EvaluateParams, Kind
 from tasks.jobs.predict.classifier import Classifier, LabelledRows, LightGbm, fit_classifier
 from tasks.jobs.predict.features import is_of_peers
-from tasks.jobs.predict.peers import require_columns
 from tasks.jobs.predict.preparation import PreparedLog
-from tasks.jobs.shapes import EMPTY_BIN_PRIOR, NO_LABEL, Labels, ShapeSet, hard_labels, log_posterior, log_shapes
+from tasks.jobs.shapes import NO_LABEL, Labels, ShapeSet, hard_labels, log_posterior, log_shapes
 
 POSTERIOR = "posterior_"
 
@@ -27,23 +26,21 @@ def count_runs(runs: pd.DataFrame, shapes: ShapeSet, keys: pd.Index | None = Non
 
     runs: group_key, runtime_s, median_s (seconds); the shapes say if ratios or deltas are counted. Runs without a
     median are left out, but their job has a row. keys: the jobs of the rows, default all of `runs` in sorted order;
-    runs of others are left out. Raises BadInput if a column is missing."""
-    require_columns(runs, "runs", ("group_key", "runtime_s", "median_s"))
+    runs of others are left out."""
     index = pd.Index(sorted(runs["group_key"].unique()), dtype=object) if keys is None else keys
     values = normalise(runs["runtime_s"], runs["median_s"], shapes.bins.kind)
     return index, histogram(values, index.get_indexer(pd.Index(runs["group_key"])), len(index), shapes.bins)
 
 
-def label_groups(
-    runs: pd.DataFrame, shapes: ShapeSet, min_support: int, *, empty_bin_prior: float = EMPTY_BIN_PRIOR
-) -> pd.DataFrame:
+def label_groups(runs: pd.DataFrame, shapes: ShapeSet) -> pd.DataFrame:
     """The shape of each job from its runs of one period, by group_key in sorted order.
 
-    runs: as count_runs takes them, of the period. Columns: n_runs (that were counted), label (-1 below min_support
-    runs) and posterior_0 … posterior_<k-1>, which sum to 1. Source: Zhu et al. 2023, section 5.2, equations 7 and 8."""
+    runs: as count_runs takes them, of the period. Columns: n_runs (that were counted), label (-1 below
+    LABEL_SUPPORT runs) and posterior_0 … posterior_<k-1>, which sum to 1. Source: Zhu et al. 2023, section 5.2,
+    equations 7 and 8."""
     keys, counts = count_runs(runs, shapes)
-    log_p, n_runs = log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior), counts.sum(axis=1)
-    labels = np.where(n_runs >= min_support, hard_labels(log_p), NO_LABEL)
+    log_p, n_runs = log_posterior(counts, shapes.centres), counts.sum(axis=1)
+    labels = np.where(n_runs >= LABEL_SUPPORT, hard_labels(log_p), NO_LABEL)
     table = pd.DataFrame({"n_runs": n_runs, "label": labels}, index=keys.rename("group_key"))
     names = [f"{POSTERIOR}{shape}" for shape in range(log_p.shape[1])]
     return pd.concat([table, pd.DataFrame(np.exp(log_p), index=table.index, columns=names)], axis=1)
@@ -100,28 +97,24 @@ def ceiling(
     counts: Counts,
     shapes: ShapeSet,
     *,
-    empty_bin_prior: float = EMPTY_BIN_PRIOR,
     n_draws: int = ORACLE_DRAWS,
     shape_runs: float = ORACLE_SHAPE_RUNS,
     most_groups: int = MOST_GROUPS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Expected accuracy of an oracle that knows each job's distribution: n_runs, hit, oracle_label by group_key.
+    """Expected accuracy of an oracle that knows each job's distribution: n_runs, hit by group_key.
 
     by_group: of label_groups for the test period; counts: (n_groups, n_bins) in its order, the runs of ALL periods.
     A job's distribution is its runs and shape_runs runs of its most likely shape. As many runs as the test period has
     are drawn from it n_draws times and labelled; `hit` is the share of the most frequent label, which the oracle
     always says. Only labelled jobs, of more than most_groups a sample; hit is missing for the others. It errs high: a
-    job's own runs vary less than what it could have done, and the best of finitely many draws is picked. Raises
-    BadInput if counts and by_group differ in length."""
-    if len(by_group) != len(counts):
-        raise BadInput("counts", f"{len(counts)} rows", f"one for each of the {len(by_group)} jobs, in their order")
+    job's own runs vary less than what it could have done, and the best of finitely many draws is picked."""
     rng, is_labelled = np.random.default_rng(seed), (by_group["label"] != NO_LABEL).to_numpy()
     rows = np.sort(rng.permutation(np.flatnonzero(is_labelled))[:most_groups])
-    best = shapes.centres[hard_labels(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior))]
+    best = shapes.centres[hard_labels(log_posterior(counts, shapes.centres))]
     distributions = pmfs_of(counts + shape_runs * best)
-    log_theta = log_shapes(shapes.centres, empty_bin_prior=empty_bin_prior).T  # (n_bins, k)
-    hits, labels = np.full(len(counts), np.nan), np.full(len(counts), NO_LABEL)
+    log_theta = log_shapes(shapes.centres).T  # (n_bins, k)
+    hits = np.full(len(counts), np.nan)
     portion = max(1, MAX_COUNTS_AT_ONCE // counts.shape[1])  # of the draws, which fits into memory
     with threadpool_limits(1):  # products this small gain nothing from more
         for row in rows:
@@ -131,23 +124,21 @@ def ceiling(
                 size = min(portion, n_draws - start)
                 drawn = rng.multinomial(n_runs, distributions[row, order], size=size)  # (size, n_bins)
                 tally += np.bincount(hard_labels(drawn.astype(float) @ log_theta[order]), minlength=len(tally))
-            hits[row], labels[row] = tally.max() / n_draws, tally.argmax()
-    return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits, "oracle_label": labels}, index=by_group.index)
+            hits[row] = tally.max() / n_draws
+    return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits}, index=by_group.index)
 
 
 def history_baseline(by_group: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
-    """Is a job's label the one of its history? n_runs, hit (0 or 1), history_label, n_before by group_key.
+    """Is a job's label the one of its history? n_runs and hit (0 or 1) by group_key.
 
     by_group: of the test period; history: label_groups of everything before it. Any run counts as history; a labelled
-    job without one has history_label -1 and is wrong. hit is missing for jobs without a label in the test period. The
+    job without one is wrong. hit is missing for jobs without a label in the test period. The
     baseline that a model must beat."""
-    n_before = history["n_runs"].reindex(by_group.index).fillna(0).astype(np.int64)
+    history = history[history["n_runs"] > 0]
     most_probable = hard_labels(posteriors_in(history)) if len(history) else np.zeros(0)
     labels = pd.Series(most_probable, index=history.index, dtype=float).reindex(by_group.index)
-    labels = labels.where(n_before > 0).fillna(NO_LABEL)
     hits = (labels == by_group["label"]).astype(float).where(by_group["label"] != NO_LABEL)
-    known = {"n_runs": by_group["n_runs"], "hit": hits, "history_label": labels.astype(np.intp), "n_before": n_before}
-    return pd.DataFrame(known, index=by_group.index)
+    return pd.DataFrame({"n_runs": by_group["n_runs"], "hit": hits})
 
 
 OCCURRENCES = ("0", "1-5", "6-10", "11-15", "16-50", "> 50")  # Figure 7(b), and none
@@ -195,7 +186,7 @@ def evaluate_labels(prepared: PreparedLog, kind: Kind, params: EvaluateParams) -
     features = prepared.features[[name for name in prepared.features if not is_of_peers(str(name))]]
     training, test, keys = prepared.is_part("D2"), prepared.is_part("D3"), prepared.runs["group_key"]
     parts = {"D2": training, "D3": test, "before": ~test}
-    by_group = {name: label_groups(runs[rows], shapes, LABEL_SUPPORT) for name, rows in parts.items()}
+    by_group = {name: label_groups(runs[rows], shapes) for name, rows in parts.items()}
     labels = label_instances(keys[training], by_group["D2"])
     used = np.flatnonzero(training)[np.flatnonzero(labels >= 0)[-params.max_training_runs :]]
     if not len(used) or features.empty:

@@ -18,7 +18,7 @@ from tasks.jobs.predict.classifier import LightGbm
 from tasks.jobs.predict.features import HistoricShapes, in_order, make_features
 from tasks.jobs.predict.outcomes import MAIN as OUTCOMES
 from tasks.jobs.predict.outcomes import Outcomes
-from tasks.jobs.predict.peers import JOB, EarlierRuns, Histories, histories, peers_of
+from tasks.jobs.predict.peers import JOB, Histories, histories, peers_of
 from tasks.jobs.predict.predictor import POOLED, Predictor
 from tasks.jobs.predict.preparation import KINDS
 from tasks.jobs.shapes import ShapeSet
@@ -66,7 +66,7 @@ class Trained:
         """The features of this model for `runs`, which know those of `past` that ended before: (n, p).
 
         past: finished runs of all jobs, with ended_at."""
-        return self._features(runs, past, peers_of(runs, past))
+        return self.known(runs, past)[0]
 
     def known(self, runs: pd.DataFrame, past: pd.DataFrame) -> tuple[pd.DataFrame, Histories]:
         """The features, and what peers of `runs` took before, as far as the model weighs it; as in `features`."""
@@ -74,11 +74,9 @@ class Trained:
             POOLED[part][0] for part, of_classes in self.model.weights.items() if part in POOLED and any(of_classes)
         }
         peers = peers_of(runs, past)
-        return self._features(runs, past, peers), histories(peers, {JOB, *used})
-
-    def _features(self, runs: pd.DataFrame, past: pd.DataFrame, peers: Mapping[str, EarlierRuns]) -> pd.DataFrame:
         history = HistoricShapes(self.shapes, self.history_s, self.categories)
-        return make_features(runs, past, history, columns=self.columns, peers=peers)
+        features = make_features(runs, past, history, columns=self.columns, peers=peers)
+        return features, histories(peers, {JOB, *used})
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""

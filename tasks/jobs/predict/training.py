@@ -7,7 +7,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate import Evaluation, Figures, evaluate_runs, key_figures
+from tasks.jobs.evaluate import Evaluation, evaluate_runs, key_figures
 from tasks.jobs.job_keys import choose_key, read_key
 from tasks.jobs.params import EvaluateParams
 from tasks.jobs.predict.classifier import LightGbm
@@ -16,6 +16,7 @@ from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.preparation import fetch_runs, named_columns
 from tasks.jobs.predict.trained import KIND, WORD, Trained
 from tasks.jobs.predict.trained import champion_of as champion_of
+from tasks.jobs.scores import Figures
 from tasks.jobs.summary import refuse_mixture
 from tasks.report.evaluation import REASON, rows_of
 from tasks.warehouse.connection import reading

@@ -21,7 +21,7 @@ from tasks.jobs.control.effects import (
     tokens_of,
 )
 from tasks.jobs.control.scenarios import parse_scenario
-from tasks.jobs.distribution import Empirical, even_steps, gather_history
+from tasks.jobs.distribution import even_steps, gather_history
 from tasks.jobs.params import WhatIfParams
 
 PARAMS = WhatIfParams()
@@ -83,7 +83,7 @@ def past(*groups):
     """Each group's past runtimes as its prediction."""
     values = np.concatenate(groups)
     numbers = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    return Empirical(gather_history(values, numbers), np.arange(len(groups)))
+    return gather_history(values, numbers)
 
 
 def measured(predicted, medians_s, tokens, params=PARAMS):
@@ -158,7 +158,6 @@ def test_a_measure_that_is_unknown_for_all_runs_has_a_reason_and_no_figure():
     found = measured(past([1.0]), [np.nan], [1.0], PARAMS)
     row = changes(found, found, ["a"], np.random.default_rng(1)).loc["gap_ratio"]
     assert row["reason"] == "no run has both scores"
-    assert row["n_left_out"] == 1
 
 
 def test_changes_by_job_are_means_over_its_runs():
@@ -205,7 +204,7 @@ def test_nothing_moved_is_an_answer():
 
 def test_the_shape_of_a_job_is_the_most_probable_over_its_runs():
     before = pd.DataFrame([[0.6, 0.4], [0.1, 0.9], [0.5, 0.5]])
-    found = moves_of(ShapeModel(lambda frame: frame.to_numpy(), TABLE_2), before, before[[1, 0]], ["b", "b", "a"])
+    found = moves_of(ShapeModel(lambda frame: frame.to_numpy(), TABLE_2), before, before[[1, 0]], ["b", "b", "a"], "")
     assert found.groups.counts.tolist() == [[1, 0], [1, 0]]  # a: 0 before and after (a tie), b: 1 before, 0 after
     assert found.runs.counts.tolist() == [[1, 1], [1, 0]]
 
@@ -221,7 +220,7 @@ def grid(features):
 
 
 def supported(before, after, training, leaves=lambda features: np.zeros((len(features), 1), int)):
-    return support_of(before, after, training, np.random.default_rng(1), leaves)
+    return support_of(before, after, training, leaves)
 
 
 def test_a_value_beyond_the_training_values_is_extrapolated_and_named():
@@ -270,16 +269,3 @@ def test_likeness_is_the_share_of_trees_with_the_nearest_training_row():
     rng = np.random.default_rng(1)
     many = rng.integers(0, 5, (200, 7))  # more than one block
     assert likeness(many, many).tolist() == [1.0] * 200
-
-
-def test_many_training_rows_are_sampled():
-    training = table(a=np.arange(3000) % 3, b=np.arange(3000) % 3)
-    seen = []
-
-    def counting(features):
-        seen.append(len(features))
-        return grid(features)
-
-    before = training.iloc[:5].reset_index(drop=True)
-    support_of(before, before.assign(a=1.0), training, np.random.default_rng(1), leaves=counting)
-    assert seen[0] == 2000

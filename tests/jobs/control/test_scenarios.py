@@ -6,42 +6,21 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.control.scenarios import (
-    NAMED,
-    CapSpare,
-    EvenLoad,
-    SetFeature,
-    SetStd,
-    ShiftAll,
-    ShiftSku,
-    apply,
-    changed_columns,
-    named_scenario,
-    parse_scenario,
-    skus_of,
-)
+from tasks.jobs.control.scenarios import apply, changed_columns, named_scenario, parse_scenario, skus_of
 
 NAN = np.nan
 
 
-def test_the_three_scenarios_of_the_paper_have_their_names():
-    assert set(NAMED) >= {"no_spare", "newest_sku", "steady_load"}
-    assert named_scenario("no_spare").edits == (CapSpare(0),)
-    assert named_scenario("newest_sku").edits == (ShiftAll(),)
-    assert named_scenario("steady_load").edits == (SetStd("cpu_load", 0),)
-    assert named_scenario("even_load").edits == (EvenLoad(),)
-
-
-def test_free_forms_are_read_and_kept_in_order():
+def test_free_forms_are_read_and_kept_in_order_and_the_scenarios_of_the_paper_are_such_changes():
     scenario = parse_scenario(
         sets=["spare_multiplier=1", "input_bytes = x2", "queue=0"],
         shifts=["gen3:gen5", "all:gen6"],
         stds=["cpu_load=0"],
     )
-    assert scenario.edits == (
-        CapSpare(1), SetFeature("input_bytes", 2, is_factor=True), SetFeature("queue_length", 0),
-        ShiftSku("gen3", "gen5"), ShiftAll("gen6"), SetStd("cpu_load", 0),
-    )  # fmt: skip
+    shifts = "shift-sku gen3:gen5, shift-sku all:gen6"
+    assert str(scenario) == f"spare_multiplier=1, input_bytes=x2, queue=0, {shifts}, set-std cpu_load=0"
+    for name, asked in (("no_spare", {"sets": ["spare_multiple=0"]}), ("steady_load", {"stds": ["cpu_load=0"]})):
+        assert named_scenario(name).edits == parse_scenario(**asked).edits
 
 
 def test_a_named_scenario_keeps_its_name_and_a_free_one_is_called_by_its_changes():

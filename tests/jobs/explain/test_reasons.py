@@ -24,7 +24,6 @@ from tasks.jobs.explain.reasons import (
     is_as_usual,
     load_explainer,
     multiple_of,
-    typical_values,
     words_of,
 )
 from tasks.jobs.params import OutlookParams, WhatIfParams
@@ -34,14 +33,15 @@ from tasks.warehouse.connection import writing
 from tasks.warehouse.place import Warehouse
 
 NAMES = ("input_bytes", "input_ratio", "load_mean", "requested_tokens", "queue_length")
-USUAL = [[1.5e9, 1.0, 0.5, 6.0, 3.0]] * 3 + [[4e9, 1.0, 0.5, 2.0, 3.0]] * 3
+OF_JOB = pd.Series({"input_bytes": 1.5e9, "input_ratio": 1.0, "load_mean": 0.5, "queue_length": 3.0})
+OVERALL = pd.Series([2.75e9, 1.0, 0.5, 4.0, 3.0], list(NAMES))
+NEW = pd.Series(dtype=float)
 
 
-def explain(added, values, *, job="a", base=0.1, **more):
+def explain(added, values, *, of_job=OF_JOB, base=0.1, **more):
     frame = pd.DataFrame([values], columns=list(NAMES))
     parts = Contributions(np.array(added, dtype=float)[None, :, None], np.array([[base]]), NAMES)
-    typical = typical_values(pd.DataFrame(USUAL, columns=list(NAMES)), ["a"] * 3 + ["b"] * 3)
-    return explain_run(parts, frame, job, typical, **more)
+    return explain_run(parts, frame, Typical(of_job, OVERALL), **more)
 
 
 def test_reasons_worked_out_by_hand():
@@ -77,7 +77,7 @@ def test_a_small_effect_is_said_with_two_decimals_and_none_under_five_percent():
 
 
 def test_an_unknown_value_and_an_unknown_job_are_said_to_be_so():
-    found = explain([0.0, 0.0, 0.5, 0.4, 0.0], [3e9, 2.0, math.nan, 8.0, 3.0], job="new")
+    found = explain([0.0, 0.0, 0.5, 0.4, 0.0], [3e9, 2.0, math.nan, 8.0, 3.0], of_job=NEW)
     assert found.reasons[0].text.startswith("load of the machines at submission: unknown, usual for all runs 50.0 %: m")
     assert "8 processors, 2 times the usual 4 processors of all runs" in found.reasons[1].text
 
@@ -92,26 +92,25 @@ def test_other_features_of_the_family_are_counted_where_they_matter():
     names = ("load_mean", "sku_load_mean_gen3", "load_sd")
     parts = Contributions(np.array([0.3, 0.2, 0.2])[None, :, None], np.zeros((1, 1)), names)
     frame = pd.DataFrame([[0.9, 0.9, 0.2]], columns=list(names))
-    found = explain_run(parts, frame, "a", typical_values(frame / 2, ["a"]))
+    found = explain_run(parts, frame, Typical(frame.iloc[0] / 2, OVERALL))
     assert found.reasons[0].text.endswith(": makes it 2 times as long, with 2 more on load")
 
 
 def test_a_value_that_is_as_usual_does_not_stand_for_its_family_where_another_tells_more():
     names = ("load_mean", "load_sd")
-    frame = pd.DataFrame([[0.5, 0.4]] + [[0.5, 0.2]] * 3, columns=list(names))
+    frame, typical = pd.DataFrame([[0.5, 0.4]], columns=list(names)), Typical(pd.Series([0.5, 0.2], names), OVERALL)
     parts = Contributions(np.array([0.3, 0.2])[None, :, None], np.zeros((1, 1)), names)
-    typical = typical_values(frame.iloc[1:], ["a"] * 3)
-    found = explain_run(parts, frame, "a", typical)
+    found = explain_run(parts, frame, typical)
     assert found.reasons[0].feature == "load_sd"
     little = Contributions(np.array([0.3, 0.02])[None, :, None], np.zeros((1, 1)), names)
-    assert explain_run(little, frame, "a", typical).reasons == ()
+    assert explain_run(little, frame, typical).reasons == ()
 
 
 def test_what_is_as_usual_or_said_alike_is_no_reason_but_stays_in_the_sum():
     names = ("outlier_share_before",)
-    frame = pd.DataFrame([[1e-5]] + [[4e-5]] * 3, columns=list(names))
+    frame = pd.DataFrame([[1e-5]], columns=list(names))
     parts = Contributions(np.array([[[0.3]]]), np.zeros((1, 1)), names)
-    found = explain_run(parts, frame, "a", typical_values(frame.iloc[1:], ["a"] * 3))
+    found = explain_run(parts, frame, Typical(pd.Series([4e-5], names), OVERALL))
     assert (found.reasons, found.rest) == ((), 0.3)
 
 
@@ -120,33 +119,17 @@ def test_of_a_logarithm_what_counts_is_what_it_is_of():
     assert not is_as_usual("job_median10", math.log(49_000), math.log(32_760))
     assert is_as_usual("job_median10", math.log(34_000), math.log(32_760))
     assert not is_as_usual("load_mean", math.nan, math.nan)
-    frame = pd.DataFrame({"job_median10": [math.log(32_760)] * 4})
+    frame = pd.DataFrame({"job_median10": [math.log(32_760)]})
     parts = Contributions(np.array([[[math.log(0.88)]]]), np.zeros((1, 1)), ("job_median10",))
-    within = typical_values(frame, ["a"] * 4)
-    assert explain_run(parts, frame, "a", within).reasons == ()  # no "9.1 h, as usual: makes it 0.88 times as long"
-    [reason] = explain_run(parts, frame + math.log(0.5), "a", within).reasons
+    within = Typical(frame.iloc[0], OVERALL)
+    assert explain_run(parts, frame, within).reasons == ()  # no "9.1 h, as usual: makes it 0.88 times as long"
+    [reason] = explain_run(parts, frame + math.log(0.5), within).reasons
     assert reason.text == (
         "median runtime of the last 10 runs of the job: 4.5 h, before earlier runs of the job 9.1 h: "
         "makes it 0.88 times as long"
     )
-    [reason] = explain_run(parts, frame + math.log(2.0), "a", within).reasons
+    [reason] = explain_run(parts, frame + math.log(2.0), within).reasons
     assert "18.2 h, 2 times the 9.1 h before earlier runs of the job: makes it" in reason.text
-
-
-def test_within_a_job_nothing_is_compared_with_other_jobs():
-    usual = typical_values(pd.DataFrame({"load_mean": [0.5] * 3 + [0.1] * 3}), ["a"] * 3 + ["b"] * 3)
-    assert usual.beside("load_mean", 0.5, "a") == (pytest.approx(0.3), "all runs")
-    within = Typical(usual.by_job, usual.overall, is_within_job=True)
-    assert within.beside("load_mean", 0.5, "a") == (pytest.approx(0.5), "the job")
-    assert within.beside("load_mean", 0.5, "new") == (pytest.approx(0.3), "all runs")
-
-
-def test_a_job_counts_once_in_what_is_usual_for_all_and_two_runs_make_no_habit():
-    frame = pd.DataFrame({"load_mean": [0.1] * 9 + [0.5] * 3 + [0.9] * 2})
-    typical = typical_values(frame, ["a"] * 9 + ["b"] * 3 + ["c"] * 2)
-    assert typical.overall["load_mean"] == pytest.approx(0.3)
-    assert typical.beside("load_mean", 0.7, "c") == (pytest.approx(0.3), "all runs")
-    assert typical.beside("load_mean", 0.7, "a") == (pytest.approx(0.1), "the job")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from tasks.errors import BadInput
 from tasks.jobs import steps
 from tasks.jobs.explain.contributions import Contributions, against_usual, by_family, runtime_parts
-from tasks.jobs.explain.reasons import load_explainer, longest_runs, riskiest_jobs
+from tasks.jobs.explain.reasons import USUAL_RUNS, load_explainer, longest_runs, riskiest_jobs
 from tasks.jobs.explain.whole_source import (
     CLAIMS,
     describe_held_out,
@@ -29,9 +29,8 @@ PARAMS = ExplainParams()
 TABLES = ("reasons", "cause_families", "insights", "explanations")
 
 
-def held_out_of(explainer, **changes):
-    asked = {"max_runs": 4000, "usual_runs": 20, **changes}
-    return describe_held_out(explainer.trained, explainer.runs, **asked)
+def held_out_of(explainer):
+    return describe_held_out(explainer.trained, explainer.runs)
 
 
 def test_only_runs_that_the_model_did_not_learn_from_are_checked(explainer):
@@ -41,14 +40,15 @@ def test_only_runs_that_the_model_did_not_learn_from_are_checked(explainer):
     assert not test & set(explainer.trained.seen["run_id"])
 
 
-def test_the_usual_runs_are_those_of_the_job_that_had_ended_before(explainer):
-    found = held_out_of(explainer, usual_runs=5, max_runs=40)
+def test_the_usual_runs_are_those_of_the_job_that_had_ended_before(explainer, monkeypatch):
+    monkeypatch.setattr("tasks.jobs.explain.whole_source.MAX_RUNS", 40)
+    found = held_out_of(explainer)
     assert len(found.test) == 40
     for i in (0, 17, 39):
         row = found.runs.iloc[found.test[i]]
         usual = found.runs.iloc[found.usual[found.first[i] : found.first[i] + found.n_usual[i]]]
         job = explainer.runs[explainer.runs["group_key"] == row["group_key"]]
-        expected = job[job["ended_at"] < row["submitted_at"]].sort_values("ended_at").tail(5)
+        expected = job[job["ended_at"] < row["submitted_at"]].sort_values("ended_at").tail(USUAL_RUNS)
         assert sorted(usual["run_id"]) == sorted(expected["run_id"])
 
 
@@ -56,7 +56,7 @@ def test_a_model_that_has_seen_all_runs_can_be_checked_on_none(explainer):
     seen = explainer.runs[["run_id"]].assign(residual=0.0)
     trained = replace(explainer.trained, seen=seen)
     with pytest.raises(BadInput, match="no run of the last part of the log that the model did not learn from"):
-        describe_held_out(trained, explainer.runs, max_runs=100, usual_runs=5)
+        describe_held_out(trained, explainer.runs)
 
 
 def test_reasons_name_the_recorded_causes(explainer):
@@ -139,11 +139,8 @@ def test_what_was_stored_is_read_while_model_and_files_are_the_same(caused_log):
     assert read_source(caused_log, "other", model_id) is None
 
 
-RESAMPLES = 300
-
-
 def correlate(pairs, groups):
-    return rank_correlation(pairs, groups, np.random.default_rng(1), n_resamples=RESAMPLES)
+    return rank_correlation(pairs, groups, np.random.default_rng(1))
 
 
 def test_the_correlation_is_that_of_the_ranks():

@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 from tasks.errors import NotFound
 from tasks.jobs.columns import KNOWN_AFTER
 from tasks.jobs.normalisation import Bins, histogram, historic_medians, normalise
-from tasks.jobs.predict.features import (
-    FEATURES,
-    OPPOSITES,
-    HistoricShapes,
-    feature_of,
-    is_of_peers,
-    make_features,
-    pattern_of,
-)
+from tasks.jobs.predict.features import FEATURES, HistoricShapes, feature_of, is_of_peers, make_features, pattern_of
 from tasks.jobs.shapes import ShapeSet, log_posterior
 
 KINDS = ["intrinsic", "resource", "environment", "vertices", "tokens", "history"]
@@ -34,11 +26,6 @@ def test_a_name_that_also_fits_a_pattern_is_itself():
     assert pattern_of("n_vertices_mean") == "n_vertices_mean"
     assert pattern_of("load_mean") == "load_mean"
     assert pattern_of("vertices_gen3_mean") == "vertices_<sku>_mean"
-
-
-def test_every_feature_can_be_said_high_and_low():
-    for feature in FEATURES.values():
-        assert feature.words and feature.higher in OPPOSITES and feature.lower == OPPOSITES[feature.higher]
 
 
 def test_kinds_stand_together_in_the_order_of_the_paper():
@@ -92,7 +79,7 @@ def shapes(medians_s):
     def one(kind, low, high):
         centres = np.array([[0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
         bins = Bins(kind=kind, low=low, high=high, n_bins=3)
-        return ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([1, 1]), 0.0)
+        return ShapeSet(bins, centres, np.array([1, 1]), 0.0)
 
     return HistoricShapes({"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}, medians_s)
 
@@ -232,7 +219,7 @@ CENTRES = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
 
 
 def by_hand(medians_s):
-    return HistoricShapes({"ratio": ShapeSet(BINS, CENTRES, np.ones(2) / 2, np.ones(2, int), 0.0)}, medians_s)
+    return HistoricShapes({"ratio": ShapeSet(BINS, CENTRES, np.ones(2, int), 0.0)}, medians_s)
 
 
 def runs(runtimes_s, group="a"):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.errors import BadInput
 from tasks.jobs.predict.peers import (
     JOB,
     LEAST_RUNTIME_S,
@@ -79,11 +78,6 @@ def test_runs_without_an_end_or_a_runtime_and_rows_without_a_submission_or_a_job
     earlier = earlier_runs(rows, past)
     assert earlier.n.tolist() == [1, 0, 0]
     assert earlier.last.tolist() == [0, -1, -1]
-
-
-def test_a_missing_column_is_named():
-    with pytest.raises(BadInput, match="past: no column ended_at; expected a frame with group_key, submitted_at"):
-        earlier_runs(log(("a", 0, 1, 0)), log(("a", 0, 1, 0)).drop(columns="ended_at"))
 
 
 @settings(max_examples=20, deadline=None)

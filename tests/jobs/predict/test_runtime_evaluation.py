@@ -163,9 +163,9 @@ P = np.array([[0.6, 0.4], [0.1, 0.9]])
 MEDIANS = np.array([10.0, 100.0])
 
 
-def predict(bins=RATIO, *, excess=0.0, prior=0.0, centres=CENTRES):
-    shapes = ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([3, 1]), 0.0)
-    return predict_by_shapes(shapes, P, MEDIANS, excess, empty_bin_prior=prior)
+def predict(bins=RATIO, *, excess=0.0, centres=CENTRES):
+    shapes = ShapeSet(bins, centres, np.array([3, 1]), 0.0)
+    return predict_by_shapes(shapes, P, MEDIANS, excess)
 
 
 def test_the_most_probable_shape_is_stretched_by_the_median():
@@ -181,9 +181,9 @@ def test_deltas_are_added_to_the_median_and_nothing_takes_less_than_0_s():
     assert predict(Bins(kind="delta", low=-400, high=400, n_bins=4)).quantile(0.01).tolist() == [0, 0]
 
 
-def test_a_share_spread_over_all_bins_reaches_outliers_by_their_mean_excess():
-    told = predict(prior=0.4, excess=3.0)
-    # 0.6 · 0.75 + 0.4 · 2/4: the bin of 0 s and that below the median
-    assert told.cdf(np.array([10.0, 100.0])) == pytest.approx([0.65, 0.35])
+def test_outliers_lie_beyond_the_bins_by_their_mean_excess():
+    told = predict(excess=3.0, centres=np.array([[0.1, 0.55, 0.25, 0.1], [0.1, 0.25, 0.55, 0.1]]))
+    # the bin of 0 s and that below the median
+    assert told.cdf(np.array([10.0, 100.0])) == pytest.approx([0.65, 0.35], abs=6e-3)
     # a tenth beyond twice the median, exponentially by three medians in the mean
     assert told.quantile(0.95) == pytest.approx(MEDIANS * (2 + 3 * np.log(0.1 / 0.05)), rel=0.05)

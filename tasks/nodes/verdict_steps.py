@@ -217,7 +217,7 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     """Turn the latest verdicts into states of nodes and alarms; twice raises nothing new.
 
     after: what the verdicts rest on; a continued run with another looks again."""
-    from tasks.nodes.detect.alarms import degradations, machine_time
+    from tasks.nodes.detect.alarms import degradations, time_shares
     from tasks.warehouse.alarms import raise_alarms, unannounced
 
     row = read_row(warehouse, "nodes.judgings", source)
@@ -228,21 +228,20 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     subjects = fetch(warehouse, ANNOUNCED, {"source": source})["subject"]
     announced, still_open = {str(subject) for subject in subjects}, read_open(warehouse, source)
     model_id = str(row["model_id"])
-    outcome = degradations(source, judged, reasons, model_id, alarm, announced=announced, still_open=still_open)
-    states = outcome.watched.states.assign(is_excluded=outcome.watched.states["node"].isin(outcome.watched.excluded))
-    share = machine_time(judged).set_index("node")["share"]
-    states = states.assign(cost_share=states["node"].map(share).astype("float64"), watched_at=now())
+    watched, raised = degradations(source, judged, reasons, model_id, alarm, announced=announced, still_open=still_open)
+    states = watched.states.assign(is_excluded=watched.states["node"].isin(watched.excluded))
+    states = states.assign(cost_share=states["node"].map(time_shares(judged)).astype("float64"), watched_at=now())
     replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, {"states": states})
     with writing(warehouse) as connection:
-        raised = raise_alarms(connection, outcome.raised)
+        new = raise_alarms(connection, raised)
     asking = states[states["asks_for_benchmark"]]
-    logger.info("%d open alarms of source %s after %s, %d new", len(outcome.raised), source, after, len(raised))
+    logger.info("%d open alarms of source %s after %s, %d new", len(raised), source, after, len(new))
     return WatchedNodes(
         model_id=model_id,
         n_nodes=int(states["node"].nunique()),
         alarms=unannounced(warehouse, WORD, source),
         suspected=[[str(cell) for cell in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],
-        excluded=list(outcome.watched.excluded),
+        excluded=list(watched.excluded),
     )
 
 

@@ -113,7 +113,7 @@ def threshold_of_alarms(
     per_day = pace(at_h, least_days)
     rungs = [scores > _quantile(used, share) for share in RUNGS]
     counts = np.array(
-        [sum(len(follow(flags[series], at_h[series] * HOUR_S, alarm).episodes) for series in rows) for flags in rungs]
+        [sum(len(follow(flags[series], at_h[series] * HOUR_S, alarm)) for series in rows) for flags in rungs]
     )
     a, k = _fitted(counts, len(used), alarm)
     shares = np.geomspace(LEAST_SHARE, LARGEST_SHARE, GRID)
@@ -136,7 +136,7 @@ def degraded_until_now(
     node up to now, and so often, is not what scores of well nodes are like. scores, at_h: as threshold_of_alarms."""
     is_degraded, is_judged = np.zeros(len(scores), dtype=bool), is_calm & ~np.isnan(scores)
     for series in _series(executions["node"].astype(str) + "\n" + type_names(executions), is_judged, at_h):
-        episodes = follow(scores[series] > EVEN_ODDS, at_h[series] * HOUR_S, alarm).episodes
+        episodes = follow(scores[series] > EVEN_ODDS, at_h[series] * HOUR_S, alarm)
         if episodes and episodes[-1].state == "confirmed":
             is_degraded[series[episodes[-1].first :]] = True
     return is_degraded

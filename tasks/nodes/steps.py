@@ -352,16 +352,12 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
         if present := trained_in_use(warehouse, source):
             history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
             flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
-            fingerprinted = ask(history, present[1], flagged.to_numpy(dtype=bool), score)
+            prints, ranking = ask(history, present[1], flagged.to_numpy(dtype=bool), score)
             row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
-            row |= {
-                "n_fingerprints": len(fingerprinted.executions),
-                "shown": fingerprinted.shown,
-                "fingerprinted_at": now(),
-            }
-            ranked = fingerprinted.ranking.rename(columns={"place": "rank"})
+            row |= {"n_fingerprints": len(prints), "fingerprinted_at": now()}
+            ranked = ranking.rename(columns={"place": "rank"})
             frames = {
-                "fingerprints": fingerprinted.executions,
+                "fingerprints": prints,
                 "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
                 "fingerprintings": pd.DataFrame([row]),
             }

@@ -215,8 +215,7 @@ MOST = 5  # reasons of an execution
 USUAL_DEVIATIONS = 2.0  # either side: about 95 of 100 executions
 ROUNDED_STEPS = 50  # of what a tool rounds to: a usual value of fewer is no measurement
 COLUMNS = (
-    "execution", "place", "metric", "unit", "value", "usual_low", "usual", "usual_high", "deviation", "is_headline",
-    "higher_is_better",
+    "execution", "place", "metric", "unit", "value", "usual_low", "usual_high", "deviation", "higher_is_better",
 )  # fmt: skip
 
 
@@ -253,8 +252,8 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
         row, place = np.nonzero(np.take_along_axis(weight, order, axis=1) > 0)
         column = order[row, place]
         middle, spread = (values[row, column] for values in usual)
-        ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
-        low, typical, high = (natural_of(end, known.normal.is_positive[column]) for end in ends)
+        ends = (middle - USUAL_DEVIATIONS * spread, middle + USUAL_DEVIATIONS * spread)
+        low, high = (natural_of(end, known.normal.is_positive[column]) for end in ends)
         least, most = (end.reduce(table.natural, axis=0)[column] for end in (np.fmin, np.fmax))
         is_log = known.normal.is_positive[column]  # of the others, counts above all, the ends lie among what there was
         low, high = np.where(is_log, low, np.maximum(low, least)), np.where(is_log, high, np.minimum(high, most))
@@ -267,10 +266,8 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
                     "unit": np.array(table.units, dtype=object)[column],
                     "value": table.natural[targets[row], column],
                     "usual_low": low,
-                    "usual": typical,
                     "usual_high": high,
                     "deviation": worse[row, column],
-                    "is_headline": known.signs[column] != 0,
                     "higher_is_better": signs[column] > 0,
                 }
             )

@@ -68,7 +68,7 @@ class TypeTable:
     nodes: (n,) numbers of nodes in `NodeNames`. metrics, units: (m,) names and base units. natural: (n, m) in base
     units, NaN where not measured. orientation: (m,) 1 where more is better, -1 where less is. scaled: (n, m) oriented
     and brought to one scale, NaN where not measured. is_directed: (m,) false where neither more nor less is better and
-    the orientation is a guess; None: all are."""
+    the orientation is a guess."""
 
     name: str
     aspect: str
@@ -79,7 +79,7 @@ class TypeTable:
     natural: Floats
     orientation: Floats
     scaled: Floats
-    is_directed: Bools | None = None
+    is_directed: Bools
 
     def where(self, is_kept: Bools) -> "TypeTable":
         """The rows for which the mask (n,) is true."""
@@ -100,7 +100,7 @@ class TypeTable:
             natural=self.natural[:, is_kept],
             orientation=self.orientation[is_kept],
             scaled=self.scaled[:, is_kept],
-            is_directed=None if self.is_directed is None else self.is_directed[is_kept],
+            is_directed=self.is_directed[is_kept],
         )
 
 

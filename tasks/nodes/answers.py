@@ -7,14 +7,14 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 import pandas as pd
 
 from tasks.nodes.history import History, emulated_nodes, history_of, version_of
 from tasks.nodes.node_words import EMULATED, IS_EMULATED, KIND, WORD, called, no_model
-from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
+from tasks.nodes.params import SEED, PreprocessParams, ScoreParams
 from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -166,7 +166,7 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
     return Answers(
         ranking=pd.concat([ranking for ranking in ranked if len(ranking)] or ranked[:1], ignore_index=True),
         watched=_timed(suspicious_nodes(calm, reference, score), history),
-        repeated=repeatability_of(tables, is_calm, MIN_EXECUTIONS),
+        repeated=repeatability_of(tables, is_calm),
         calm=calm,
     )
 
@@ -180,11 +180,15 @@ def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, Refe
     return load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
 
 
-def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it."""
+def read_scores(
+    warehouse: Warehouse, source: str, table: Literal["scores", "fingerprint_scores"] = "scores"
+) -> pd.DataFrame:
+    """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it.
+
+    table: plain scores, or those by fingerprints."""
     return fetch(
         warehouse,
-        f"SELECT *, {IS_EMULATED} FROM nodes.scores WHERE source = $source "
+        f"SELECT *, {IS_EMULATED} FROM nodes.{table} WHERE source = $source "
         "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
         {"source": source},
     )

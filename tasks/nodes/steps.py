@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from tasks.errors import BadInput, report_progress
 from tasks.nodes import intake
+from tasks.nodes.answers import read_scores
 from tasks.nodes.history import History, benchmarks_of, emulated_nodes, history_of, read_results, version_of
-from tasks.nodes.node_words import IS_EMULATED, NETWORK, WORD, no_trained_model
+from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
 from tasks.nodes.params import (
     EvaluateParams,
     ModelParams,
@@ -363,7 +364,7 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
             }
             replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, frames)
     row = row or {}
-    scores = read_fingerprint_scores(warehouse, source)
+    scores = read_scores(warehouse, source, "fingerprint_scores")
     first = scores[(scores["aspect"] == "all") & (scores["rank"] == 1)]
     return FingerprintedNodes(
         model_id=model_id,
@@ -376,13 +377,3 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
 def has_network(warehouse: Warehouse, source: str) -> bool:
     """Whether a network is in use for a source, so that its executions have fingerprints."""
     return champion(warehouse.models, WORD, source, NETWORK) is not None
-
-
-def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The nodes of a source by their fingerprints, by aspect (`all` first), the best first; is_emulated beside it."""
-    return fetch(
-        warehouse,
-        f"SELECT *, {IS_EMULATED} FROM nodes.fingerprint_scores WHERE source = $source "
-        "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
-        {"source": source},
-    )

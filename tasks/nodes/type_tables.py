@@ -26,14 +26,19 @@ def type_names(executions: pd.DataFrame) -> pd.Series:
     return executions["benchmark"].astype(str) + ("@" + template).where(template != "", "")
 
 
+def known(flags: pd.Series) -> pd.Series:
+    """Which flags are known to be true; where nobody says, false. A bool each."""
+    return flags.astype("boolean").fillna(False).astype(bool)
+
+
 def is_stressed(executions: pd.DataFrame) -> pd.Series:
-    """Whether each execution is known to have been stressed; where nobody says, false. A bool each."""
-    return executions["is_stressed"].astype("boolean").fillna(False).astype(bool)
+    """Whether each execution is known to have been stressed; a bool each."""
+    return known(executions["is_stressed"])
 
 
 def is_contaminated(executions: pd.DataFrame) -> pd.Series:
     """Whether others are known to have used the machine while each execution ran; a bool each."""
-    return executions["is_contaminated"].astype("boolean").fillna(False).astype(bool)
+    return known(executions["is_contaminated"])
 
 
 def is_unstressed(executions: pd.DataFrame) -> pd.Series:
@@ -108,8 +113,8 @@ class TypeTable:
 class NodeTables:
     """nodes: names, by number. machine_types: theirs. tables: one a type that has a kept metric, by name.
 
-    n_executions: of the history, so that what a table says of its rows can be put in its place. n_left_out: of them,
-    those that measured something, but nothing that the preprocessing knows: they are in no table."""
+    n_executions: of the history. n_left_out: of them, those that measured something, but nothing that the preprocessing
+    knows: they are in no table."""
 
     nodes: tuple[str, ...]
     machine_types: tuple[str, ...]
@@ -125,13 +130,6 @@ class NodeTables:
     def of_aspects(self, left_out: Sequence[str]) -> "NodeTables":
         """Without the types of some aspects."""
         return replace(self, tables=tuple(table for table in self.tables if table.aspect not in left_out))
-
-    def in_place(self, by_table: Sequence[Floats]) -> Floats:
-        """What was said of each table's rows, at the place of the execution; NaN elsewhere. (n_executions,)"""
-        placed = np.full(self.n_executions, np.nan)
-        for table, values in zip(self.tables, by_table, strict=True):
-            placed[table.executions] = values
-        return placed
 
 
 SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation

@@ -187,8 +187,8 @@ def verdicts(executions):
 
 def verdict_reasons(flagged):
     """Two metrics for each flagged execution but the latest."""
-    rate = {"place": 1, "metric": "rate", "unit": "B/s", "value": 4e6, "deviation": 8.5, "higher_is_better": True}
-    late = {"place": 2, "metric": "latency", "unit": "s", "value": 0.012, "deviation": 3.0, "higher_is_better": False}
+    rate = {"place": 1, "metric": "rate", "unit": "B/s", "value": 4e6, "deviation": 8.5}
+    late = {"place": 2, "metric": "latency", "unit": "s", "value": 0.012, "deviation": 3.0}
     rate |= {"usual_low": 9e6, "usual_high": 1e7}
     late |= {"usual_low": 0.009, "usual_high": 0.011}
     rows = [

@@ -19,12 +19,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from tasks.nodes.node_words import CLEARED_KIND, GOING_ON, LEAST_DEVIATION, NO_REASON, WORD, reason_of_row
 from tasks.nodes.params import AlarmParams
-from tasks.nodes.type_tables import HOUR_S, Bools, Floats, hours_of
+from tasks.nodes.type_tables import HOUR_S, Bools, Floats, hours_of, is_contaminated, known
 from tasks.quantities import utc_text
 from tasks.warehouse.alarms import Alarm
 
@@ -124,8 +123,7 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
     rows = rows.assign(length=rows["execution_id"].astype("str").str.len())
     order = ["node", "aspect", "started_at", "length", "execution_id"]
     rows = rows.sort_values(order, na_position="last", ignore_index=True)
-    disturbed = rows["is_contaminated"].astype("boolean").fillna(False).astype(bool)
-    rows = rows.assign(is_flagged=flagged(rows), counts=~disturbed & rows["probability"].notna())
+    rows = rows.assign(is_flagged=flagged(rows), counts=~is_contaminated(rows) & rows["probability"].notna())
     states, alarms = [], []
     for (node, aspect), series in rows.groupby(["node", "aspect"]):
         has_start = series["started_at"].notna()  # or none of the series has one
@@ -150,7 +148,7 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
 
 def flagged(judged: pd.DataFrame) -> Bools:
     """Which executions count as flagged: (n,)."""
-    return np.asarray(judged["is_flagged"].astype("boolean").fillna(False).to_numpy(dtype=bool))
+    return known(judged["is_flagged"]).to_numpy(dtype=bool)
 
 
 def _alarm(own: pd.DataFrame, episode: Episode) -> dict[str, Any]:

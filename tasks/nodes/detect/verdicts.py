@@ -13,7 +13,7 @@ k = 1, and k is less where flags come in rows. The budget gives the share, and t
 MOST_ALARMS at most: those near the budget, which have few, would else have no say. Chosen on drawn flags alone."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -27,6 +27,7 @@ from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import (
     EVEN_ODDS,
     FittedDetector,
+    TypeDetector,
     contributions,
     fit_detector,
     load_detector,
@@ -37,7 +38,6 @@ from tasks.nodes.detect.detector import (
 from tasks.nodes.detect.deviations import (
     RECENT,
     Centre,
-    Normal,
     Rows,
     Windows,
     directions_of,
@@ -198,7 +198,7 @@ MOST = 5  # reasons of an execution
 USUAL_DEVIATIONS = 2.0  # either side: about 95 of 100 executions
 ROUNDED_STEPS = 50  # of what a tool rounds to: a usual value of fewer is no measurement
 COLUMNS = (
-    "execution", "place", "metric", "unit", "value", "usual_low", "usual_high", "deviation", "higher_is_better",
+    "execution", "place", "metric", "unit", "value", "usual_low", "usual_high", "deviation",
 )  # fmt: skip
 
 
@@ -217,10 +217,7 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
             continue
         rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
         signs = np.where(known.signs != 0, known.signs, directions_of(table))
-        views = [view(rows, known.normal, windows, targets) for view in (_lately, _from_level)]
-        if not known.knows_stress:
-            views.append(_normal_looking(rows, known.normal, windows, targets, known.signs))
-        usual, worse = _furthest(views, signs)
+        usual, worse = _furthest(_views(rows, known, windows, targets), signs)
         typical = np.abs(natural_of(usual.median, known.normal.is_positive))
         steps = np.array([resolution(table.name.split("@")[0], metric) for metric in table.metrics])
         is_rounded = (steps > 0) & (typical < ROUNDED_STEPS * steps)  # the tool rounds it away
@@ -251,7 +248,6 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
                     "usual_low": low,
                     "usual_high": high,
                     "deviation": worse[row, column],
-                    "higher_is_better": signs[column] > 0,
                 }
             )
         )
@@ -262,34 +258,28 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
 Beside = tuple[Centre, Floats]  # what is usual, and deviations from it: (k, m) each
 
 
-def _lately(rows: Rows, normal: Normal, windows: Windows, targets: Ints) -> Beside:
-    """Beside the node's last executions, without what the whole fleet shows."""
-    usual, deviations = usual_of(rows, normal, windows, RECENT[-1])
-    return Centre(usual.median[targets], usual.deviation[targets]), without_fleet_drift(deviations, rows)[targets]
+def _views(rows: Rows, known: TypeDetector, windows: Windows, targets: Ints) -> Iterator[Beside]:
+    """The targets beside the last executions of the node, less what the whole fleet shows; beside its level, with the
+    spread of the type at least, as that of few executions may be any; and, where verdicts look at these, beside the
+    last that looked normal: headline metrics alone."""
+    normal = known.normal
+    lately, deviations = usual_of(rows, normal, windows, RECENT[-1])
+    level = level_of(rows, normal, windows)
+    beside = [Centre(level.median, np.fmax(level.deviation, normal.pooled))]
+    if not known.knows_stress:
+        beside.append(usual_of_normal_looking(rows, normal, windows, level, known.signs))
+    x = logarithms(rows.table.natural, normal.is_positive)
+    views = [(lately, without_fleet_drift(deviations, rows))]
+    for usual, z in [*views, *((usual, (x - usual.median) / usual.deviation) for usual in beside)]:
+        yield Centre(usual.median[targets], usual.deviation[targets]), z[targets]
 
 
-def _from_level(rows: Rows, normal: Normal, windows: Windows, targets: Ints) -> Beside:
-    """Beside the level of the node, with the spread of the type at least: that of few executions may be any."""
-    median, deviation = (part[targets] for part in level_of(rows, normal, windows))
-    spread = np.fmax(deviation, normal.pooled)
-    return Centre(median, spread), (logarithms(rows.table.natural[targets], normal.is_positive) - median) / spread
-
-
-def _normal_looking(rows: Rows, normal: Normal, windows: Windows, targets: Ints, signs: Floats) -> Beside:
-    """Beside the node's last executions that looked normal: headline metrics alone."""
-    centre = usual_of_normal_looking(rows, normal, windows, level_of(rows, normal, windows), signs)
-    usual = Centre(centre.median[targets], centre.deviation[targets])
-    return usual, (logarithms(rows.table.natural[targets], normal.is_positive) - usual.median) / usual.deviation
-
-
-def _furthest(views: Sequence[Beside], signs: Floats) -> Beside:
+def _furthest(views: Iterable[Beside], signs: Floats) -> Beside:
     """Of each metric the view that it looks worst in, with how much worse: (k, m). Where none is known, NaN."""
-    worse = np.array([np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for _, z in views])
+    centres, deviations = zip(*views, strict=True)
+    worse = np.array([np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for z in deviations])
     worst = worse.argmax(axis=0)[None]  # (1, k, m)
-    usual = (
-        np.take_along_axis(np.array(stacked), worst, axis=0)[0]
-        for stacked in zip(*(usual for usual, _ in views), strict=True)
-    )
+    usual = (np.take_along_axis(np.array(each), worst, axis=0)[0] for each in zip(*centres, strict=True))
     size = worse.max(axis=0)
     return Centre(*usual), np.where(np.isneginf(size), np.nan, size)
 

@@ -88,7 +88,7 @@ def _evaluate(
     ranked, best = ranked_nodes(tables, is_calm, params)
     parts.append((rank_figures(compared) | best, {"correlations": correlations, **ranked}))
     report_progress("measuring repeatability", 3, 4)
-    repeated = repeatability_of(tables, is_calm, MIN_EXECUTIONS)
+    repeated = repeatability_of(tables, is_calm)
     of_reruns = repeatability_figures(repeated, tables, counted_in(ranked["reference"]))
     parts.append((of_reruns, {"repeatability": repeated.metrics, "pairs": repeated.pairs}))
     if params.injection.repeats:
@@ -195,16 +195,10 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
         table = table.sort_values(["is_part", "score", "node"], ascending=[True, False, True], ignore_index=True)
         table = table.drop(columns="is_part").assign(place=table.index + 1, low=np.nan, high=np.nan, n_tied=1)
     suspicious = suspicious_nodes(calm, reference, params.score)
-    figures: Figures = {}
-
-    def name(key: str, node: str, reason: str) -> None:
-        figures[key] = node or None
-        if not node:
-            figures[f"{key}.reason"] = reason
-
-    nodes = table[table["aspect"] == ALL]
-    name("nodes.best", ", ".join(map(str, nodes.loc[nodes["place"] == 1, "node"])), NO_SCORE)
+    best = table.loc[(table["aspect"] == ALL) & (table["place"] == 1), "node"].astype(str)
     outstanding = suspicious.loc[suspicious["stands_out"].astype(bool), "node"].astype(str)
     why = NONE if len(suspicious) else f"no node ran a benchmark {MIN_EXECUTIONS} times"
-    name("nodes.most_suspicious", next(iter(outstanding), ""), why)
+    named = {"best": (", ".join(best), NO_SCORE), "most_suspicious": (next(iter(outstanding), ""), why)}
+    figures: Figures = {f"nodes.{key}": node or None for key, (node, _) in named.items()}
+    figures |= {f"nodes.{key}.reason": reason for key, (node, reason) in named.items() if not node}
     return {"ranking": table, "suspicious": suspicious, "reference": reference.table}, figures

@@ -4,3 +4,4 @@ ALTER TABLE nodes.fingerprints DROP COLUMN y;
 ALTER TABLE nodes.fingerprintings DROP COLUMN shown;
 ALTER TABLE nodes.verdict_reasons DROP COLUMN usual;
 ALTER TABLE nodes.verdict_reasons DROP COLUMN is_headline;
+ALTER TABLE nodes.verdict_reasons DROP COLUMN higher_is_better;

@@ -249,7 +249,7 @@ def raised_of(flags, *, metric="events_per_second", model="m", **asked):
     rows = judged(flags)
     own = rows[rows["is_flagged"]]
     told = {"metric": metric, "unit": "1/s", "value": 4.1, "usual_low": 9.0, "usual_high": 11.0, "deviation": 14.0}
-    said = pd.DataFrame({"execution_id": own["execution_id"], "place": 1, "higher_is_better": True} | told)
+    said = pd.DataFrame({"execution_id": own["execution_id"], "place": 1} | told)
     return degradations("log", rows, said, model, RULES, **{"announced": (), "still_open": {}} | asked)[1]
 
 

@@ -258,14 +258,14 @@ def steady(last, levels, n=40, spread=0.05, seed=0):
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        (("clat", "s", 0.0113, 0.0041, 0.0049, 9.2, False), "clat 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"),
+        (("clat", "s", 0.0113, 0.0041, 0.0049, 9.2), "clat 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"),
         (
-            ("bw", "B/s", 1.2e6, 2.9e8, 3.1e8, 450.0, True),
+            ("bw", "B/s", 1.2e6, 2.9e8, 3.1e8, 450.0),
             "bw 1 MB/s, usually 290 to 310: worse (beyond 100 deviations)",
         ),
-        (("iops", "1/s", 0.0, 70.0, 80.0, 50.0, True), "iops 0 a second, usually 70.0 to 80.0: worse (50 deviations)"),
-        (("score", "", 3.0, 5.0, 5.0, -4.0, True), "score 3.00, usually 5.00: better (4 deviations)"),
-        (("x", "", 4.0, 3.0, 5.0, 0.7, True), "x 4.00, usually 3.00 to 5.00: on the worse side (0.7 deviations)"),
+        (("iops", "1/s", 0.0, 70.0, 80.0, 50.0), "iops 0 a second, usually 70.0 to 80.0: worse (50 deviations)"),
+        (("score", "", 3.0, 5.0, 5.0, -4.0), "score 3.00, usually 5.00: better (4 deviations)"),
+        (("x", "", 4.0, 3.0, 5.0, 0.7), "x 4.00, usually 3.00 to 5.00: on the worse side (0.7 deviations)"),
     ],
 )
 def test_a_reason_is_told_in_a_unit_that_one_reads(reason, words):
@@ -284,7 +284,7 @@ def test_the_headline_comes_first_then_what_is_worse_by_most(tables):
     found = reasons(tables, natural, **told)
     assert found["metric"].tolist() == ["rate", "wait", "delay"] and found["place"].tolist() == [1, 2, 3]
     first = reason_of_row(found.iloc[0])
-    assert first.value == 50.0 and first.higher_is_better and first.usual_low < 100 < first.usual_high
+    assert first.value == 50.0 and first.usual_low < 100 < first.usual_high
     assert first.usual_high / first.usual_low == pytest.approx(np.exp(4 * 0.05), rel=0.2)  # two deviations either way
 
 

@@ -123,7 +123,7 @@ def test_a_tie_is_an_interval_that_holds_one():
     """The quantiles of -1, -0.98, … 1 at 0.025 and 0.975 are -0.95 and 0.95: a shift by 0.94 leaves 0 inside."""
     ones = np.linspace(-1, 1, 101)
     for shift, is_tied in ((0.94, True), (-0.94, True), (0.96, False), (-0.96, False), (np.nan, True)):
-        assert is_tie(ones + shift, np.zeros(101), 0.95) is is_tied
+        assert is_tie(ones + shift, np.zeros(101)) is is_tied
 
 
 PART = [["b", 1, ""], ["a", 2, ""], ["c", 3, "memory"]]

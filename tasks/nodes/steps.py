@@ -348,22 +348,21 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
     row = read_row(warehouse, "nodes.fingerprintings", source)
     if row is None or row["key"] != key:
         from tasks.nodes.perona.fingerprints import fingerprint as ask
-        from tasks.nodes.perona.fingerprints import trained_in_use
+        from tasks.nodes.perona.fingerprints import load_trained
 
-        if present := trained_in_use(warehouse, source):
-            history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
-            flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
-            prints, ranking = ask(history, present[1], flagged.to_numpy(dtype=bool), score)
-            row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
-            row |= {"n_fingerprints": len(prints), "fingerprinted_at": now()}
-            ranked = ranking.rename(columns={"place": "rank"})
-            frames = {
-                "fingerprints": prints,
-                "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
-                "fingerprintings": pd.DataFrame([row]),
-            }
-            replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, frames)
-    row = row or {}
+        model = load_trained(folder_of(warehouse.models, WORD, model_id))
+        history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
+        flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
+        prints, ranking = ask(history, model, flagged.to_numpy(dtype=bool), score)
+        row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
+        row |= {"n_fingerprints": len(prints), "fingerprinted_at": now()}
+        ranked = ranking.rename(columns={"place": "rank"})
+        frames = {
+            "fingerprints": prints,
+            "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
+            "fingerprintings": pd.DataFrame([row]),
+        }
+        replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, frames)
     scores = read_scores(warehouse, source, "fingerprint_scores")
     first = scores[(scores["aspect"] == "all") & (scores["rank"] == 1)]
     return FingerprintedNodes(

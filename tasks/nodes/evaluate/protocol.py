@@ -1,14 +1,13 @@
 """`whorl nodes evaluate`: the whole protocol on anybody's benchmark results, as figures by key and as tables."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.errors import BadInput, MissingTool, report_progress
+from tasks.errors import BadInput, report_progress
 from tasks.nodes.detect.plain import DETECTORS, Detector
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
@@ -107,26 +106,13 @@ def _detection(
     if not params.learned.variants or taught is not None:
         figures, tables = detection_results(history.executions, detection, list(detectors), params)
         return figures, {**tables, "judged": detection.judged}
-    with _needs_torch():
-        from tasks.nodes.evaluate.network_fits import fit_variants, learned_figures
+    from tasks.nodes.evaluate.network_fits import fit_variants, learned_figures  # torch
 
     learned = fit_variants(history, params)
     figures, tables = detection_results(history.executions, detection, list(detectors), params, learned)
     parts = [part for part in (detection.judged, learned.judged) if len(part)]
     judged = pd.concat(parts, ignore_index=True) if parts else detection.judged
     return figures | learned_figures(learned), {**tables, "judged": judged, "fits": learned.fits}
-
-
-@contextmanager
-def _needs_torch() -> Iterator[None]:
-    """Raises MissingTool where a package that the network needs is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingTool(
-            f"evaluate.learned.variants needs the Python package {error.name}, which is not installed; install whorl "
-            "again with what its pyproject.toml names, or ask for no variants"
-        ) from error
 
 
 def sha256_of_history(history: History) -> str:

@@ -75,19 +75,6 @@ def test_the_loss_falls_and_the_weights_are_those_of_the_epoch_with_the_least_of
     assert not fitted.network.training
 
 
-def test_executions_of_neither_part_never_reach_the_weights(parts):
-    train, validation, test = parts
-    inputs = train.inputs
-    changed = {name: getattr(inputs, name).copy() for name in ("x", "performance", "labels", "node_metrics")}
-    for column in changed.values():
-        column[test.targets] = 1
-    other = replace(inputs, **changed)
-    first = fit_network(train, validation, small_params(epochs=2))
-    second = fit_network(replace(train, inputs=other), replace(validation, inputs=other), small_params(epochs=2))
-    assert same_weights(first, second)
-    assert first.validation_loss == second.validation_loss
-
-
 def test_validation_executions_select_and_do_not_teach(parts):
     train, validation, _ = parts
     x = train.inputs.x.copy()

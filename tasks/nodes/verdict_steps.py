@@ -348,10 +348,8 @@ def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, 
     SELECT * FROM nodes.verdict_reasons WHERE source = $source AND list_contains($ids, execution_id)
     ORDER BY execution_id, place
     """
-    reasons: dict[str, list[MetricReason]] = {}
-    for row in fetch(warehouse, sql, {"source": source, "ids": ids}).to_dict("records"):
-        reasons.setdefault(str(row["execution_id"]), []).append(reason_of_row(row))
-    return reasons
+    by_execution = fetch(warehouse, sql, {"source": source, "ids": ids}).groupby("execution_id", sort=False)
+    return {str(name): [reason_of_row(row) for row in rows.to_dict("records")] for name, rows in by_execution}
 
 
 def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:

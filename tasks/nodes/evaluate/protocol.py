@@ -1,14 +1,14 @@
 """`whorl nodes evaluate`: the whole protocol on anybody's benchmark results, as figures by key and as tables."""
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput, report_progress
-from tasks.nodes.detect.plain import DETECTORS, Detector
+from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
 from tasks.nodes.evaluate.injection import inject
@@ -34,29 +34,21 @@ HASHED = (
 Part = tuple[Figures, dict[str, pd.DataFrame]]
 
 
-def evaluate_history(
-    history: History,
-    params: EvaluateParams,
-    detectors: Mapping[str, Detector] = DETECTORS,
-    taught: Bools | None = None,
-) -> Evaluation:
+def evaluate_history(history: History, params: EvaluateParams, taught: Bools | None = None) -> Evaluation:
     """Evaluate executions of benchmarks, in one thread: detection where stress is labelled, correlation with
     applications where they ran on the same nodes, repeatability and ranking always.
 
-    detectors: by the name that their figures have. taught: (n_executions,) executions of another recording: detectors
-    learn from these alone, and the others are tested; the network has no figures then. Raises BadInput if there is no
-    execution with a metric."""
+    taught: (n_executions,) executions of another recording: detectors learn from these alone, and the others are
+    tested; the network has no figures then. Raises BadInput if there is no execution with a metric."""
     if not len(history.executions) or not len(history.metrics):
         raise BadInput(
             f"{len(history.executions)} executions", "none has a metric", "results of benchmarks", "give other files"
         )
     with threadpool_limits(1):
-        return _evaluate(history, params, detectors, taught)
+        return _evaluate(history, params, taught)
 
 
-def _evaluate(
-    history: History, params: EvaluateParams, detectors: Mapping[str, Detector], taught: Bools | None
-) -> Evaluation:
+def _evaluate(history: History, params: EvaluateParams, taught: Bools | None) -> Evaluation:
     report_progress("preprocessing", 0, 4)
     preprocessor = fit(history, params.preprocess)
     tables, executions = tables_of(history, preprocessor), history.executions
@@ -77,7 +69,7 @@ def _evaluate(
     evaluation = Evaluation(figures, {"metrics": decisions(preprocessor)})
     is_calm = is_unstressed(executions).to_numpy(dtype=bool)
     report_progress("finding stressed executions", 1, 4)
-    parts = [_detection(history, params, detectors, taught)]
+    parts = [_detection(history, params, taught)]
     if params.curve and taught is None:
         parts.append((learning_curve(history, params), {}))
     report_progress("ranking nodes", 2, 4)
@@ -91,25 +83,23 @@ def _evaluate(
     of_reruns = repeatability_figures(repeated, tables, counted_in(ranked["reference"]))
     parts.append((of_reruns, {"repeatability": repeated.metrics, "pairs": repeated.pairs}))
     if params.injection.repeats:
-        injected, rows = inject(history, detectors, params)
+        injected, rows = inject(history, DETECTORS, params)
         parts.append((injected, {"injected": rows}))
     for more, more_tables in parts:
         evaluation = Evaluation(evaluation.figures | more, evaluation.tables | more_tables)
     return evaluation
 
 
-def _detection(
-    history: History, params: EvaluateParams, detectors: Mapping[str, Detector], taught: Bools | None
-) -> Part:
+def _detection(history: History, params: EvaluateParams, taught: Bools | None) -> Part:
     """Detection, and what of Perona's network is asked for."""
-    detection = detect(history, detectors, params, taught)
+    detection = detect(history, DETECTORS, params, taught)
     if not params.learned.variants or taught is not None:
-        figures, tables = detection_results(history.executions, detection, list(detectors), params)
+        figures, tables = detection_results(history.executions, detection, list(DETECTORS), params)
         return figures, {**tables, "judged": detection.judged}
     from tasks.nodes.evaluate.network_fits import fit_variants, learned_figures  # torch
 
     learned = fit_variants(history, params)
-    figures, tables = detection_results(history.executions, detection, list(detectors), params, learned)
+    figures, tables = detection_results(history.executions, detection, list(DETECTORS), params, learned)
     parts = [part for part in (detection.judged, learned.judged) if len(part)]
     judged = pd.concat(parts, ignore_index=True) if parts else detection.judged
     return figures | learned_figures(learned), {**tables, "judged": judged, "fits": learned.fits}

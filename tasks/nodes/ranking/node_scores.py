@@ -151,7 +151,6 @@ class Levels:
 class NodeScores:
     """log_scores: (n_nodes, n_types), medians over a node's executions, NaN for a type that it did not run."""
 
-    nodes: tuple[str, ...]
     levels: Levels
     log_scores: Floats
 
@@ -181,7 +180,7 @@ def score_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScorePara
     for at, table in enumerate(counted.tables):
         scores = execution_scores(table, reference)
         log_scores[:, at] = group_medians(scores[:, None], table.nodes, len(tables.nodes))[:, 0]
-    return NodeScores(tables.nodes, levels_of(counted, params), log_scores)
+    return NodeScores(levels_of(counted, params), log_scores)
 
 
 def save_reference(reference: ReferenceFleet, file: Path) -> None:

@@ -131,7 +131,7 @@ def test_what_is_flagged_or_may_not_precede_stands_beside_none_and_the_first_thr
 @pytest.mark.slow
 def test_an_evaluation_with_a_variant_explains_each_missing_figure_and_is_the_same_twice(longer, asked):
     params = asked(variants=("ours",), protocols=("chronological",))
-    found, again = (evaluate_history(longer, params, ZSCORE) for _ in range(2))
+    found, again = (evaluate_history(longer, params) for _ in range(2))
     missing = [key for key, value in found.figures.items() if value is None]
     assert [key for key in missing if not found.figures.get(f"{key}.reason")] == []
     assert found.figures == again.figures

@@ -128,9 +128,9 @@ def fingerprint(call: Invocation, source: str | None = None) -> Output:
     --source"""
     source_name = source_with_detector(call.warehouse, source)
     verdicts = run_flow(call, "nodes-fingerprint", source=source_name)
-    from tasks.nodes.steps import read_fingerprint_scores
+    from tasks.nodes.answers import read_scores
 
-    rows = records(read_fingerprint_scores(call.warehouse, source_name)) if verdicts["network_id"] else []
+    rows = records(read_scores(call.warehouse, source_name, "fingerprint_scores")) if verdicts["network_id"] else []
     yield {**verdicts, "source": source_name, "scores": rows}
     print(f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} flagged")
     if verdicts["network_id"]:

@@ -7,14 +7,14 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import numpy as np
 import pandas as pd
 
 from tasks.nodes.history import History, emulated_nodes, history_of, version_of
 from tasks.nodes.node_words import EMULATED, IS_EMULATED, KIND, WORD, called, no_model
-from tasks.nodes.params import MIN_EXECUTIONS, SEED, PreprocessParams, ScoreParams
+from tasks.nodes.params import SEED, PreprocessParams, ScoreParams
 from tasks.nodes.type_tables import is_unstressed
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -63,9 +63,7 @@ class Ranked(TypedDict):
     most_suspicious: str
 
 
-def preprocess(
-    warehouse: Warehouse, source: str, preprocess: PreprocessParams, score: ScoreParams, run_id: str
-) -> Preprocessed:
+def preprocess(warehouse: Warehouse, source: str, preprocess: PreprocessParams, run_id: str) -> Preprocessed:
     """Decide what counts of each metric of a source, and freeze the reference that its nodes are measured against.
 
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
@@ -73,13 +71,13 @@ def preprocess(
     from tasks.nodes.ranking.node_scores import save_reference
 
     history, version = history_of(warehouse, source)
-    preprocessor, reference = learn(history, preprocess, score)
+    preprocessor, reference = learn(history, preprocess)
     table, n_recorded, n_kept = decisions(preprocessor), len(preprocessor.metrics), len(preprocessor.kept)
-    parameters = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
+    parameters = {"preprocess": preprocess.model_dump(mode="json"), "reference": reference.stated}
     n_disagree = int((~table["agrees"].fillna(True).astype(bool)).sum())
     card = new_card(
         word=WORD, source=source, kind=KIND, run_id=run_id, data_version=version, seed=SEED,
-        parameters=parameters | {"reference": reference.stated},
+        parameters=parameters,
         figures={"recorded": n_recorded, "kept": n_kept, "disagree": n_disagree},
         identity=f"{parameters}{code_version()}",
     )  # fmt: skip
@@ -140,7 +138,7 @@ class Answers:
     calm: "NodeTables"
 
 
-def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tuple[Preprocessor, ReferenceFleet]":
+def learn(history: History, params: PreprocessParams) -> "tuple[Preprocessor, ReferenceFleet]":
     """What becomes of each metric, learned from all executions, and the fleet that nodes are measured against.
 
     The fleet are all nodes, by their executions that were neither stressed nor disturbed."""
@@ -151,7 +149,7 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     nodes = sorted(history.executions.loc[calm, "node"].astype(str).unique())
     stated = _stated(nodes, emulated_nodes(history))
-    return preprocessor, learn_reference(tables_of(history, preprocessor), calm, score, stated)
+    return preprocessor, learn_reference(tables_of(history, preprocessor), calm, stated)
 
 
 def answer(history: History, preprocessor: "Preprocessor", reference: "ReferenceFleet", score: ScoreParams) -> Answers:
@@ -168,7 +166,7 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
     return Answers(
         ranking=pd.concat([ranking for ranking in ranked if len(ranking)] or ranked[:1], ignore_index=True),
         watched=_timed(suspicious_nodes(calm, reference, score), history),
-        repeated=repeatability_of(tables, is_calm, MIN_EXECUTIONS),
+        repeated=repeatability_of(tables, is_calm),
         calm=calm,
     )
 
@@ -182,11 +180,15 @@ def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, Refe
     return load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
 
 
-def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it."""
+def read_scores(
+    warehouse: Warehouse, source: str, table: Literal["scores", "fingerprint_scores"] = "scores"
+) -> pd.DataFrame:
+    """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it.
+
+    table: plain scores, or those by fingerprints."""
     return fetch(
         warehouse,
-        f"SELECT *, {IS_EMULATED} FROM nodes.scores WHERE source = $source "
+        f"SELECT *, {IS_EMULATED} FROM nodes.{table} WHERE source = $source "
         "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
         {"source": source},
     )
@@ -248,11 +250,10 @@ def thread_scores_of(history: History) -> pd.DataFrame:
     from tasks.nodes.ranking.node_scores import score_nodes
     from tasks.nodes.ranking.places import ASPECTS, by_threads
 
-    score = ScoreParams()
-    preprocessor, reference = learn(history, PreprocessParams(), score)
+    preprocessor, reference = learn(history, PreprocessParams())
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     tables = by_threads(tables_of(history, preprocessor).of_executions(calm), history)
-    scores = score_nodes(tables, reference, score)
+    scores = score_nodes(tables, reference, ScoreParams())
     frame = pd.DataFrame(scores.by_aspect(), columns=list(scores.levels.aspects)).reindex(
         columns=list(ASPECTS.values())
     )

@@ -16,6 +16,7 @@ from tasks.errors import NotFound, report_progress
 from tasks.intake.files import all_refusals, no_refusals
 from tasks.nodes.execution import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA, tabled
 from tasks.nodes.params import ReadParams, ScoreParams
+from tasks.nodes.type_tables import Ints, known
 from tasks.warehouse.connection import Connection, fetch_arrow, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import data_version, kinds_of
@@ -23,7 +24,6 @@ from tasks.warehouse.sources import data_version, kinds_of
 FLAGS = tuple(name for name, (kind, _) in EXECUTION_COLUMNS.items() if pa.types.is_boolean(kind))
 METRICS = {"execution": pa.int64(), "metric": pa.string(), "value": pa.float64(), "unit": pa.string()}
 VALUES = pa.list_(pa.float64())
-Ints = NDArray[np.int64]
 TELEMETRY = {"execution": pa.int64(), "metric": pa.string(), "unit": pa.string(), "at_s": VALUES, "samples": VALUES}
 
 
@@ -75,8 +75,8 @@ def telemetry_frame(telemetry: pa.Table) -> pd.DataFrame:
 
 def emulated_nodes(history: History) -> frozenset[str]:
     """The nodes of which some execution says that they are emulated."""
-    is_emulated = history.executions["is_emulated"].astype("boolean").fillna(False).astype(bool)
-    return frozenset(str(node) for node in history.executions.loc[is_emulated, "node"].unique())
+    emulated = history.executions.loc[known(history.executions["is_emulated"]), "node"]
+    return frozenset(emulated.astype(str).unique())
 
 
 def _renumbered(rows: pd.DataFrame, is_kept: np.ndarray, numbers: np.ndarray) -> pd.DataFrame:

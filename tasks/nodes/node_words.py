@@ -235,7 +235,6 @@ class MetricReason:
     usual_low: float
     usual_high: float
     deviation: float
-    higher_is_better: bool
 
     @property
     def is_usual(self) -> bool:
@@ -258,10 +257,7 @@ class MetricReason:
 
 def reason_of_row(row: "Mapping[Any, Any] | pd.Series") -> MetricReason:
     """A row of reasons_of as a MetricReason."""
-    value, low, high, deviation = (float(row[name]) for name in ("value", "usual_low", "usual_high", "deviation"))
-    return MetricReason(
-        str(row["metric"]), str(row["unit"]), value, low, high, deviation, bool(row["higher_is_better"])
-    )
+    return MetricReason(**{name: row[name] for name in MetricReason.__dataclass_fields__})
 
 
 def apart(numbers: Sequence[float]) -> list[str]:

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from tasks.errors import BadInput, report_progress
 from tasks.nodes import intake
+from tasks.nodes.answers import read_scores
 from tasks.nodes.history import History, benchmarks_of, emulated_nodes, history_of, read_results, version_of
-from tasks.nodes.node_words import IS_EMULATED, NETWORK, WORD, no_trained_model
+from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
 from tasks.nodes.params import (
     EvaluateParams,
     ModelParams,
@@ -309,7 +310,7 @@ def tune(
 
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     journal = warehouse.home / JOURNALS / f"nodes-{source}.journal"
-    tuned = searched(history, model, preprocess, score, search, journal)
+    tuned = searched(history, model, preprocess, search, journal)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
     with whole(table) as draft:
         tuned.trials.to_parquet(draft, index=False)
@@ -347,27 +348,22 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
     row = read_row(warehouse, "nodes.fingerprintings", source)
     if row is None or row["key"] != key:
         from tasks.nodes.perona.fingerprints import fingerprint as ask
-        from tasks.nodes.perona.fingerprints import trained_in_use
+        from tasks.nodes.perona.fingerprints import load_trained
 
-        if present := trained_in_use(warehouse, source):
-            history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
-            flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
-            fingerprinted = ask(history, present[1], flagged.to_numpy(dtype=bool), score)
-            row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
-            row |= {
-                "n_fingerprints": len(fingerprinted.executions),
-                "shown": fingerprinted.shown,
-                "fingerprinted_at": now(),
-            }
-            ranked = fingerprinted.ranking.rename(columns={"place": "rank"})
-            frames = {
-                "fingerprints": fingerprinted.executions,
-                "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
-                "fingerprintings": pd.DataFrame([row]),
-            }
-            replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, frames)
-    row = row or {}
-    scores = read_fingerprint_scores(warehouse, source)
+        model = load_trained(folder_of(warehouse.models, WORD, model_id))
+        history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
+        flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
+        prints, ranking = ask(history, model, flagged.to_numpy(dtype=bool), score)
+        row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
+        row |= {"n_fingerprints": len(prints), "fingerprinted_at": now()}
+        ranked = ranking.rename(columns={"place": "rank"})
+        frames = {
+            "fingerprints": prints,
+            "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
+            "fingerprintings": pd.DataFrame([row]),
+        }
+        replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, frames)
+    scores = read_scores(warehouse, source, "fingerprint_scores")
     first = scores[(scores["aspect"] == "all") & (scores["rank"] == 1)]
     return FingerprintedNodes(
         model_id=model_id,
@@ -380,13 +376,3 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
 def has_network(warehouse: Warehouse, source: str) -> bool:
     """Whether a network is in use for a source, so that its executions have fingerprints."""
     return champion(warehouse.models, WORD, source, NETWORK) is not None
-
-
-def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The nodes of a source by their fingerprints, by aspect (`all` first), the best first; is_emulated beside it."""
-    return fetch(
-        warehouse,
-        f"SELECT *, {IS_EMULATED} FROM nodes.fingerprint_scores WHERE source = $source "
-        "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
-        {"source": source},
-    )

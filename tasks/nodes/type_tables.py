@@ -26,14 +26,19 @@ def type_names(executions: pd.DataFrame) -> pd.Series:
     return executions["benchmark"].astype(str) + ("@" + template).where(template != "", "")
 
 
+def known(flags: pd.Series) -> pd.Series:
+    """Which flags are known to be true; where nobody says, false. A bool each."""
+    return flags.astype("boolean").fillna(False).astype(bool)
+
+
 def is_stressed(executions: pd.DataFrame) -> pd.Series:
-    """Whether each execution is known to have been stressed; where nobody says, false. A bool each."""
-    return executions["is_stressed"].astype("boolean").fillna(False).astype(bool)
+    """Whether each execution is known to have been stressed; a bool each."""
+    return known(executions["is_stressed"])
 
 
 def is_contaminated(executions: pd.DataFrame) -> pd.Series:
     """Whether others are known to have used the machine while each execution ran; a bool each."""
-    return executions["is_contaminated"].astype("boolean").fillna(False).astype(bool)
+    return known(executions["is_contaminated"])
 
 
 def is_unstressed(executions: pd.DataFrame) -> pd.Series:
@@ -68,7 +73,7 @@ class TypeTable:
     nodes: (n,) numbers of nodes in `NodeNames`. metrics, units: (m,) names and base units. natural: (n, m) in base
     units, NaN where not measured. orientation: (m,) 1 where more is better, -1 where less is. scaled: (n, m) oriented
     and brought to one scale, NaN where not measured. is_directed: (m,) false where neither more nor less is better and
-    the orientation is a guess; None: all are."""
+    the orientation is a guess."""
 
     name: str
     aspect: str
@@ -79,7 +84,7 @@ class TypeTable:
     natural: Floats
     orientation: Floats
     scaled: Floats
-    is_directed: Bools | None = None
+    is_directed: Bools
 
     def where(self, is_kept: Bools) -> "TypeTable":
         """The rows for which the mask (n,) is true."""
@@ -100,7 +105,7 @@ class TypeTable:
             natural=self.natural[:, is_kept],
             orientation=self.orientation[is_kept],
             scaled=self.scaled[:, is_kept],
-            is_directed=None if self.is_directed is None else self.is_directed[is_kept],
+            is_directed=self.is_directed[is_kept],
         )
 
 
@@ -108,8 +113,8 @@ class TypeTable:
 class NodeTables:
     """nodes: names, by number. machine_types: theirs. tables: one a type that has a kept metric, by name.
 
-    n_executions: of the history, so that what a table says of its rows can be put in its place. n_left_out: of them,
-    those that measured something, but nothing that the preprocessing knows: they are in no table."""
+    n_executions: of the history. n_left_out: of them, those that measured something, but nothing that the preprocessing
+    knows: they are in no table."""
 
     nodes: tuple[str, ...]
     machine_types: tuple[str, ...]
@@ -125,13 +130,6 @@ class NodeTables:
     def of_aspects(self, left_out: Sequence[str]) -> "NodeTables":
         """Without the types of some aspects."""
         return replace(self, tables=tuple(table for table in self.tables if table.aspect not in left_out))
-
-    def in_place(self, by_table: Sequence[Floats]) -> Floats:
-        """What was said of each table's rows, at the place of the execution; NaN elsewhere. (n_executions,)"""
-        placed = np.full(self.n_executions, np.nan)
-        for table, values in zip(self.tables, by_table, strict=True):
-            placed[table.executions] = values
-        return placed
 
 
 SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation

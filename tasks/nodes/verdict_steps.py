@@ -84,8 +84,8 @@ class LearnedVerdicts(TypedDict):
     """model_id: of the detector, which is in use now. figures: out of fold, empty where no stress is known.
 
     n_learned: executions, n_stressed of them known to be. threshold: in logits. alarms_per_day: false ones to be
-    expected over the fleet at executions_per_day; None where a precision or a recall chose the threshold. Without known
-    times there is no pace: alarms_per_day is then of as many executions as were learned from.
+    expected over the fleet at executions_per_day. Without known times there is no pace: alarms_per_day is then of as
+    many executions as were learned from.
     is_from_before: the same data, parameters and code had made this detector already."""
 
     model_id: str
@@ -94,7 +94,7 @@ class LearnedVerdicts(TypedDict):
     n_learned: int
     n_stressed: int
     threshold: float
-    alarms_per_day: float | None
+    alarms_per_day: float
     executions_per_day: float | None
     is_from_before: bool
 
@@ -165,14 +165,10 @@ def learn(
         return {**before, "model_id": present.model_id, "is_from_before": True}
 
     history, _ = benchmarks_of(warehouse, source, score)
-    learned = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=left_out, seed=SEED)
-    fitted = learned.model.budget
-    answer = LearnedVerdicts(
-        model_id="", data_version=version, figures=learned.figures, n_learned=learned.n_learned,
-        n_stressed=learned.n_stressed, threshold=learned.model.threshold,
-        alarms_per_day=fitted.alarms_per_day if fitted else None,
-        executions_per_day=fitted.executions_per_day if fitted and fitted.is_timed else None, is_from_before=False,
-    )  # fmt: skip
+    learned = learn_verdicts(history, preprocess, detect, budget, alarm, left_out)
+    about = {name: getattr(learned, name) for name in ("figures", "n_learned", "n_stressed")}
+    about |= {"model_id": "", "data_version": version, **learned.model.budget.as_row(), "is_from_before": False}
+    answer = cast(LearnedVerdicts, about)
     card = new_card(
         word=WORD, source=source, kind=DETECTOR, run_id=run_id, data_version=version, seed=SEED,
         parameters={**params, "key": key, "learned": dict(answer)}, figures=learned.figures, identity=f"{run_id}{key}",
@@ -200,10 +196,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> JudgedSource
         about: dict[str, Any] = {
             "key": key, "data_version": version, "n_executions": len(history.executions),
             "n_judged": int(judged.executions["probability"].notna().sum()),
-            "n_flagged": int(judged.executions["is_flagged"].sum()), "threshold": model.threshold,
-            "alarms_per_day": model.budget.alarms_per_day if model.budget else None,
-            "executions_per_day": model.budget.executions_per_day if model.budget and model.budget.is_timed else None,
-            "judged_at": now(),
+            "n_flagged": int(judged.executions["is_flagged"].sum()), **model.budget.as_row(), "judged_at": now(),
         }  # fmt: skip
         verdicts = {"verdicts": judged.executions.drop(columns="score"), "verdict_reasons": judged.reasons}
         kept = verdicts | {"judgings": pd.DataFrame([about])}
@@ -217,7 +210,7 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     """Turn the latest verdicts into states of nodes and alarms; twice raises nothing new.
 
     after: what the verdicts rest on; a continued run with another looks again."""
-    from tasks.nodes.detect.alarms import degradations, machine_time
+    from tasks.nodes.detect.alarms import degradations, time_shares
     from tasks.warehouse.alarms import raise_alarms, unannounced
 
     row = read_row(warehouse, "nodes.judgings", source)
@@ -228,21 +221,20 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     subjects = fetch(warehouse, ANNOUNCED, {"source": source})["subject"]
     announced, still_open = {str(subject) for subject in subjects}, read_open(warehouse, source)
     model_id = str(row["model_id"])
-    outcome = degradations(source, judged, reasons, model_id, alarm, announced=announced, still_open=still_open)
-    states = outcome.watched.states.assign(is_excluded=outcome.watched.states["node"].isin(outcome.watched.excluded))
-    share = machine_time(judged).set_index("node")["share"]
-    states = states.assign(cost_share=states["node"].map(share).astype("float64"), watched_at=now())
+    watched, raised = degradations(source, judged, reasons, model_id, alarm, announced=announced, still_open=still_open)
+    states = watched.states.assign(is_excluded=watched.states["node"].isin(watched.excluded))
+    states = states.assign(cost_share=states["node"].map(time_shares(judged)).astype("float64"), watched_at=now())
     replace_rows(warehouse, WORD, {"source": source, "model_id": model_id}, {"states": states})
     with writing(warehouse) as connection:
-        raised = raise_alarms(connection, outcome.raised)
+        new = raise_alarms(connection, raised)
     asking = states[states["asks_for_benchmark"]]
-    logger.info("%d open alarms of source %s after %s, %d new", len(outcome.raised), source, after, len(raised))
+    logger.info("%d open alarms of source %s after %s, %d new", len(raised), source, after, len(new))
     return WatchedNodes(
         model_id=model_id,
         n_nodes=int(states["node"].nunique()),
         alarms=unannounced(warehouse, WORD, source),
         suspected=[[str(cell) for cell in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],
-        excluded=list(outcome.watched.excluded),
+        excluded=list(watched.excluded),
     )
 
 
@@ -356,10 +348,8 @@ def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, 
     SELECT * FROM nodes.verdict_reasons WHERE source = $source AND list_contains($ids, execution_id)
     ORDER BY execution_id, place
     """
-    reasons: dict[str, list[MetricReason]] = {}
-    for row in fetch(warehouse, sql, {"source": source, "ids": ids}).to_dict("records"):
-        reasons.setdefault(str(row["execution_id"]), []).append(reason_of_row(row))
-    return reasons
+    by_execution = fetch(warehouse, sql, {"source": source, "ids": ids}).groupby("execution_id", sort=False)
+    return {str(name): [reason_of_row(row) for row in rows.to_dict("records")] for name, rows in by_execution}
 
 
 def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:

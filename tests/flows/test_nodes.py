@@ -109,7 +109,7 @@ QUICK = ScoreParams(resamples=100)
 
 
 def test_a_preprocessing_is_registered_with_what_it_decided_of_each_metric(nodes_log: Warehouse) -> None:
-    params = NodePreprocessParams(source="log", score=QUICK, warehouse=nodes_log)
+    params = NodePreprocessParams(source="log", warehouse=nodes_log)
     found = call(nodes_preprocess, params)
     in_use = champion(nodes_log.models, "nodes", "log", "preprocessor")
     assert in_use is not None

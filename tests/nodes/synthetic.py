@@ -5,7 +5,6 @@ the drift, plus noise of NOISE. A metric is level · exp(reaction · (p + own no
 latencies, 0 for settings. Nothing here is measured, and nothing drawn here belongs beside measurements."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -23,18 +22,10 @@ INTERVAL_S, DURATION_S, MEGA = 30.0, 2.0, 1e6
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class DrawnMetric:
-    """unit: how the tool would write it. reaction: the power with which it follows the performance."""
-
-    name: str
-    unit: str
-    level: float
-    reaction: float
-
-
 RATE, COST, SETTING = 1.0, -1.0, 0.0
-TABLE = {  # a metric: name, unit, level, reaction; a bandwidth is written in GB/sec where it is that large
+# a metric: name, unit as the tool would write it, level, reaction (the power with which it follows the performance); a
+# bandwidth is written in GB/sec where it is that large
+DRAWN = {
     "cpu-sysbench": [("events_per_second", "/sec", 900.0, RATE), ("latency_avg", "ms", 17.0, COST),
                      ("latency_95p", "ms", 30.0, COST), ("num_threads", "", 16.0, SETTING)],
     "memory-sysbench": [("transfer_rate", "MiB/sec", 4000.0, RATE), ("latency_avg", "ms", 0.004, COST),
@@ -47,16 +38,13 @@ TABLE = {  # a metric: name, unit, level, reaction; a bandwidth is written in GB
     "network-iperf3": [("tx_c_transfer_bitrate_receiver", "Gbits/sec", 9.0, RATE),
                        ("tx_c_rtt_mean", "usec", 90.0, COST)],
 }  # fmt: skip
-DRAWN: dict[str, tuple[str, tuple[DrawnMetric, ...]]] = {
-    name: (name.partition("-")[0], tuple(DrawnMetric(*one) for one in metrics)) for name, metrics in TABLE.items()
-}
 
 
 def known_quality(nodes: int) -> dict[str, dict[str, float]]:
     """The quality of node-1, node-2, … by aspect, where none is asked for: 1, 0.8, 0.64, …, each aspect led by another.
 
     The best node is node-1 for the CPU, node-2 for memory, and so on, round and round."""
-    aspects = list(dict.fromkeys(aspect for aspect, _ in DRAWN.values()))
+    aspects = list(dict.fromkeys(name.partition("-")[0] for name in DRAWN))
     return {
         f"node-{node + 1}": {aspect: NEXT_NODE ** ((node - at) % nodes) for at, aspect in enumerate(aspects)}
         for node in range(nodes)
@@ -128,7 +116,7 @@ def _executions(names: Sequence[str], types: int, runs: int, stressed: float, rn
             "node": np.array(names, dtype=object)[nodes],
             "machine_type": "drawn",
             "benchmark": np.array(benchmark, dtype=object)[kind],
-            "aspect": np.array([DRAWN[one][0] for one in benchmark], dtype=object)[kind],
+            "aspect": np.array([one.partition("-")[0] for one in benchmark], dtype=object)[kind],
             "template": np.array(template, dtype=object)[kind],
             "template_hash": np.array(hashes, dtype=object)[kind],
             "tool_version": "0",
@@ -185,18 +173,9 @@ def _performance(
 def _metrics_of(rows: NDArray[np.int64], performance: Floats, number: int, rng: np.random.Generator) -> pd.DataFrame:
     """The metrics of the executions of one type, in rows of (execution, metric, value, unit)."""
     found = [_no_metrics()]
-    for metric in list(DRAWN.values())[number % len(DRAWN)][1]:
-        followed = performance[rows] + rng.normal(0, METRIC_NOISE, len(rows))
-        value = metric.level * np.exp(metric.reaction * followed)
-        is_giga = np.full(len(rows), metric.unit == "MB/sec") & (value >= 1e9 / MEGA)
-        found.append(
-            pd.DataFrame(
-                {
-                    "execution": rows,
-                    "metric": metric.name,
-                    "value": np.where(is_giga, value / 1e3, value),
-                    "unit": np.where(is_giga, "GB/sec", metric.unit),
-                }
-            )
-        )
+    for name, unit, level, reaction in list(DRAWN.values())[number % len(DRAWN)]:
+        value = level * np.exp(reaction * (performance[rows] + rng.normal(0, METRIC_NOISE, len(rows))))
+        is_giga = np.full(len(rows), unit == "MB/sec") & (value >= 1e9 / MEGA)
+        units = {"value": np.where(is_giga, value / 1e3, value), "unit": np.where(is_giga, "GB/sec", unit)}
+        found.append(pd.DataFrame({"execution": rows, "metric": name, **units}))
     return pd.concat(found, ignore_index=True)

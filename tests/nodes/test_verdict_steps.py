@@ -117,12 +117,12 @@ def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
     judged = fetch(warehouse, JUDGED, {"source": "log"})
     reasons = fetch(warehouse, REASONS, {"source": "log"})
     is_first = judged.groupby(["node", "aspect"]).cumcount() < OFF - 5
-    found = degradations("log", judged[is_first], reasons, "m", AlarmParams())
-    assert found.watched.excluded == (SICK,)
-    kinds = {(alarm.kind, alarm.evidence["node"]) for alarm in found.raised}
+    states, raised = degradations("log", judged[is_first], reasons, "m", AlarmParams(), announced=(), still_open={})
+    assert states.excluded == (SICK,)
+    kinds = {(alarm.kind, alarm.evidence["node"]) for alarm in raised}
     assert ("confirmed-degradation", SICK) in kinds
-    assert all("deviations" in alarm.message for alarm in found.raised)
-    assert pd.Series([alarm.evidence["node"] for alarm in found.raised]).eq(SICK).all()
+    assert all("deviations" in alarm.message for alarm in raised)
+    assert pd.Series([alarm.evidence["node"] for alarm in raised]).eq(SICK).all()
 
 
 def test_a_sickness_that_nobody_labelled_does_not_become_what_is_usual(warehouse):

@@ -117,7 +117,7 @@ def fill_verdicts():
             made = {"key": "k", "data_version": version, "n_executions": 360}
             judged = {"n_judged": 350, "n_flagged": len(flagged), "threshold": 0.0, "alarms_per_day": 0.9}
             judged |= {"executions_per_day": 120.0, "judged_at": rows.NOW}
-            printed = {"n_fingerprints": 360, "shown": 0.75, "fingerprinted_at": rows.NOW}
+            printed = {"n_fingerprints": 360, "fingerprinted_at": rows.NOW}
             tables = {
                 "verdicts": rows.verdicts(executions),
                 "verdict_reasons": rows.verdict_reasons(flagged),

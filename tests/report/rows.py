@@ -171,10 +171,10 @@ STATES = {"node-1": "healthy", "node-2": "suspected", "node-3": "confirmed"}  # 
 
 
 def node_fingerprints(executions):
-    """A fingerprint of each: types on a circle, stressed ones with smaller norms."""
+    """A fingerprint of each; stressed ones have smaller norms."""
     number = executions["benchmark"].astype("category").cat.codes.to_numpy(dtype=float)
     is_stressed = executions["is_stressed"].to_numpy(dtype=bool)
-    found = executions[["execution_id"]].assign(x=np.cos(number), y=np.sin(number), score=1.0 - 0.5 * is_stressed)
+    found = executions[["execution_id"]].assign(score=1.0 - 0.5 * is_stressed)
     return found.assign(log_norm=number - 0.7 * is_stressed, encoding=[[1.0, 2.0]] * len(found))
 
 
@@ -187,12 +187,12 @@ def verdicts(executions):
 
 def verdict_reasons(flagged):
     """Two metrics for each flagged execution but the latest."""
-    rate = {"place": 1, "metric": "rate", "unit": "B/s", "value": 4e6, "deviation": 8.5, "higher_is_better": True}
-    late = {"place": 2, "metric": "latency", "unit": "s", "value": 0.012, "deviation": 3.0, "higher_is_better": False}
-    usual = {"rate": (9e6, 9.5e6, 1e7), "latency": (0.009, 0.01, 0.011)}
-    ranges = {name: dict(zip(("usual_low", "usual", "usual_high"), ends, strict=True)) for name, ends in usual.items()}
+    rate = {"place": 1, "metric": "rate", "unit": "B/s", "value": 4e6, "deviation": 8.5}
+    late = {"place": 2, "metric": "latency", "unit": "s", "value": 0.012, "deviation": 3.0}
+    rate |= {"usual_low": 9e6, "usual_high": 1e7}
+    late |= {"usual_low": 0.009, "usual_high": 0.011}
     rows = [
-        {"execution_id": execution, "is_headline": True, **reason, **ranges[reason["metric"]]}
+        {"execution_id": execution, **reason}
         for execution in flagged["execution_id"].iloc[:-1]
         for reason in (rate, late)
     ]

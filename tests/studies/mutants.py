@@ -81,7 +81,7 @@ MUTANTS = (
     Mutant("a latency below the last digit is the worst there is", "tasks/nodes/ranking/node_scores.py",
            " & (table.orientation > 0) & (usable > 0)", " & (usable > 0)", "tests/nodes/ranking/test_node_scores.py"),
     Mutant("ties go on from node to node", "tasks/nodes/ranking/places.py",
-           "is_tie(draws[first], draws[at], confidence)", "is_tie(draws[at - 1], draws[at], confidence)",
+           "is_tie(draws[first], draws[at])", "is_tie(draws[at - 1], draws[at])",
            "tests/nodes/ranking/test_places.py"),
     Mutant("the KB of an old fio are 1,000 bytes", "tasks/nodes/tools/fio.py",
            'f"{in_binary(match[2]) if is_old else match[2]}{per}"', 'f"{match[2]}{per}"',

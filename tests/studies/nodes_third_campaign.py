@@ -79,9 +79,9 @@ def lowered_figures(executions: pd.DataFrame, judged: pd.DataFrame, params: Eval
             first = int(np.argmax(own["lowered"].to_numpy()))
             before = calm & (np.arange(len(own)) < first)
             slice_ = f"{detector}.{node}.{aspect}"
-            n_before = len(follow(flags[before], at_s[before], alarm).episodes)
+            n_before = len(follow(flags[before], at_s[before], alarm))
             put(figures, f"lowered.false_alarms_before.{slice_}", n_before)
-            raised = [one.raised for one in follow(flags, at_s, alarm).episodes if one.raised >= first]
+            raised = [one.raised for one in follow(flags, at_s, alarm) if one.raised >= first]
             unstressed = np.flatnonzero(calm & ~(np.arange(len(own)) < first))
             twice = unstressed[1:][flags[unstressed][1:] & flags[unstressed][:-1]]
             for name, places in (("alarm_delay", raised), ("flagged_twice", twice.tolist())):

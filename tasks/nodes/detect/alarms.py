@@ -17,58 +17,44 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from tasks.nodes.node_words import GOING_ON, LEAST_DEVIATION, NO_REASON, WORD, reason_of_row
+from tasks.nodes.node_words import CLEARED_KIND, GOING_ON, LEAST_DEVIATION, NO_REASON, WORD, reason_of_row
 from tasks.nodes.params import AlarmParams
-from tasks.nodes.type_tables import HOUR_S, Bools, Floats, Ints, hours_of
+from tasks.nodes.type_tables import HOUR_S, Bools, Floats, hours_of, is_contaminated, known
 from tasks.quantities import utc_text
 from tasks.warehouse.alarms import Alarm
 
 State = Literal["healthy", "suspected", "confirmed", "cleared"]
 DAY_S = 86_400.0
 WINDOW_DAYS = 30.0  # executions longer ago raise no alarm together with the newest
-NEVER = -1
-OF_TIME = ["node", "n_executions", "mean_duration_s", "executions_per_day", "share"]
 
 
 @dataclass(frozen=True)
 class Episode:
     """One alarm, by places in the row of executions, from 0.
 
-    first: the first flag behind it. raised: the execution that raised it. confirmed, cleared: NEVER if none has."""
+    first: the first flag behind it. raised: the execution that raised it. confirmed, cleared: None if none has."""
 
     first: int
     raised: int
-    confirmed: int = NEVER
-    cleared: int = NEVER
+    confirmed: int | None = None
+    cleared: int | None = None
 
     @property
     def state(self) -> State:
         """Of the alarm."""
-        if self.cleared != NEVER:
+        if self.cleared is not None:
             return "cleared"
-        return "suspected" if self.confirmed == NEVER else "confirmed"
+        return "suspected" if self.confirmed is None else "confirmed"
 
 
-@dataclass(frozen=True)
-class Followed:
-    """states: after each execution. episodes: the alarms in their order; the last one may be going on."""
-
-    states: tuple[State, ...]
-    episodes: tuple[Episode, ...]
-
-
-def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> Followed:
-    """Go through the executions of one node and aspect that count.
+def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> list[Episode]:
+    """The alarms about one node and aspect in their order, by its executions that count; the last may be going on.
 
     is_flagged: (n,) in time order. at_s: (n,) their times in seconds, NaN where unknown: those are never too old."""
-    states: list[State] = []
     episodes: list[Episode] = []
     window: deque[int] = deque(maxlen=params.last)
     state: State = "healthy"
@@ -88,13 +74,20 @@ def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> Followed:
             if len(behind) >= params.flagged and at + 1 >= params.min_executions:
                 state, n_fresh, n_clean = "suspected", 0, 0
                 episodes.append(Episode(behind[0], at))
-        states.append(state)
-    return Followed(tuple(states), tuple(episodes))
+    return episodes
 
 
-NEEDED = ("node", "aspect", "execution_id", "started_at", "probability", "is_flagged", "is_contaminated")
-EXECUTIONS = ["node", "aspect", "execution_id", "started_at", "probability", "is_flagged", "state"]
-BY_TIME = ["raised_at", "node", "aspect"]
+STATES = {
+    "node": "str", "aspect": "str", "state": "str", "since": "datetime64[us]", "since_execution": "str",
+    "n_executions": "int64", "n_recent_flagged": "int64", "n_left_out": "int64", "last_at": "datetime64[us]",
+    "asks_for_benchmark": "bool",
+}  # fmt: skip
+ENDS = {"first": "first_execution", "raised": "raised_by", "confirmed": "confirmed_by", "cleared": "cleared_by"}
+ALARMS: dict[str, Any] = {
+    "node": "str", "aspect": "str", "state": "str", **dict.fromkeys(ENDS.values(), "str"),
+    **{f"{end}_at": "datetime64[us]" for end in ENDS}, "executions": object, "flagged": object,
+    "probability": "float64",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,16 +99,12 @@ class Watched:
 
     alarms: one row an alarm, by the time it was raised: node, aspect, state (suspected, confirmed or cleared),
     first_execution and first_at (the first flagged one behind it, and its start), raised_by and raised_at,
-    confirmed_by and confirmed_at, cleared_by and cleared_at (execution and its start; missing if none),
-    n_executions and n_flagged (from the first on until it was
-    cleared), probability (median of the flagged ones). Node, aspect and raised_by name an alarm for good.
-
-    executions: those that count, in time order within node and aspect, with is_flagged as it counted and the state
-    after each."""
+    confirmed_by and confirmed_at, cleared_by and cleared_at (execution and its start; missing if none), executions (ids
+    in time order, from the first on until it was cleared), flagged (those of them that are), probability (median of
+    these). Node, aspect and raised_by name an alarm for good."""
 
     states: pd.DataFrame
     alarms: pd.DataFrame
-    executions: pd.DataFrame
 
     @property
     def excluded(self) -> tuple[str, ...]:
@@ -127,132 +116,63 @@ class Watched:
 def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
     """Follow each node and aspect through its executions.
 
-    judged: one row a verdict with the columns NEEDED, in any order; of an execution that is there twice the last row
-    counts. probability: NaN where nothing could be said. Raises ValueError for a missing column."""
-    if missing := [name for name in NEEDED if name not in judged.columns]:
-        raise ValueError(f"judged executions without {', '.join(missing)}; expected the columns {', '.join(NEEDED)}")
-    rows = judged[list(NEEDED)].assign(aspect=judged["aspect"].fillna("unknown"))
+    judged: one row a verdict, in any order, with node, aspect, execution_id, started_at, probability (NaN where nothing
+    could be said), is_flagged and is_contaminated; of an execution that is there twice the last row counts."""
+    rows = judged.assign(aspect=judged["aspect"].fillna("unknown"))
     rows = rows.drop_duplicates(["node", "aspect", "execution_id"], keep="last")
     rows = rows.assign(length=rows["execution_id"].astype("str").str.len())
     order = ["node", "aspect", "started_at", "length", "execution_id"]
     rows = rows.sort_values(order, na_position="last", ignore_index=True)
-    rows = rows.assign(is_flagged=flagged(rows), series=rows.groupby(["node", "aspect"]).ngroup())
-    has_start = rows["started_at"].notna()  # or none of its series has one
-    is_placed = (has_start | ~has_start.groupby(rows["series"]).transform("any")).to_numpy(dtype=bool)
-    counted = rows[counting(rows) & is_placed].reset_index(drop=True)
-    n_series = int(rows["series"].max()) + 1 if len(rows) else 0
-    starts = np.searchsorted(counted["series"].to_numpy(), np.arange(n_series + 1)).astype(np.int64)
-    is_flagged, at_s = counted["is_flagged"].to_numpy(dtype=bool), hours_of(counted) * HOUR_S
-    followed = [follow(is_flagged[a:b], at_s[a:b], params) for a, b in pairwise(starts)]
-    states = [state for series in followed for state in series.states]
-    return Watched(
-        _states(rows, counted, followed, starts, params),
-        _alarms(counted, followed, starts),
-        counted.assign(state=pd.Series(states, dtype="str"))[EXECUTIONS],
-    )
-
-
-def counting(judged: pd.DataFrame) -> Bools:
-    """Which executions count: judged, and not disturbed by others. (n,)"""
-    disturbed = judged["is_contaminated"].astype("boolean").fillna(False).to_numpy(dtype=bool)
-    return np.asarray(~disturbed & judged["probability"].notna().to_numpy())
+    rows = rows.assign(is_flagged=flagged(rows), counts=~is_contaminated(rows) & rows["probability"].notna())
+    states, alarms = [], []
+    for (node, aspect), series in rows.groupby(["node", "aspect"]):
+        has_start = series["started_at"].notna()  # or none of the series has one
+        own = series[series["counts"] & (has_start | (not has_start.any()))]
+        is_flagged = own["is_flagged"].to_numpy(dtype=bool)
+        episodes = follow(is_flagged, hours_of(own) * HOUR_S, params)
+        about = {"node": node, "aspect": aspect}
+        alarms += [about | _alarm(own, episode) for episode in episodes]
+        last = episodes[-1] if episodes else None
+        since = None if last is None else last.first if last.cleared is None else last.cleared
+        states.append({
+            **about, "state": last.state if last else "healthy",
+            "since": _cell(own["started_at"], since), "since_execution": _cell(own["execution_id"], since),
+            "n_executions": len(own), "n_recent_flagged": is_flagged[-params.last :].sum(),
+            "n_left_out": len(series) - len(own), "last_at": own["started_at"].iloc[-1] if len(own) else pd.NaT,
+            "asks_for_benchmark": last is not None and last.state == "suspected",
+        })  # fmt: skip
+    told = pd.DataFrame(alarms, columns=list(ALARMS)).astype(ALARMS)
+    by_time = told.sort_values(["raised_at", "node", "aspect"], na_position="last", kind="stable", ignore_index=True)
+    return Watched(pd.DataFrame(states, columns=list(STATES)).astype(STATES), by_time)
 
 
 def flagged(judged: pd.DataFrame) -> Bools:
     """Which executions count as flagged: (n,)."""
-    return np.asarray(judged["is_flagged"].astype("boolean").fillna(False).to_numpy(dtype=bool))
+    return known(judged["is_flagged"]).to_numpy(dtype=bool)
 
 
-def _states(
-    rows: pd.DataFrame, counted: pd.DataFrame, followed: list[Followed], starts: Ints, params: AlarmParams
-) -> pd.DataFrame:
-    """One row a series; those without an execution that counts are there as well."""
-    named = rows.drop_duplicates("series")[["node", "aspect"]].reset_index(drop=True)
-    n_rows = np.bincount(rows["series"].to_numpy(dtype=np.int64), minlength=len(followed))
-    n_counted = np.diff(starts)
-    flags = np.append(0, np.cumsum(counted["is_flagged"].to_numpy(dtype=bool)))
-    recent = np.maximum(starts[1:] - params.last, starts[:-1])
-    state = pd.Series([series.states[-1] if series.states else "healthy" for series in followed], dtype="str")
-    since = np.array([_since(series) for series in followed], dtype=np.int64)
-    since = np.where(since == NEVER, NEVER, starts[:-1] + since)
-    return named.assign(
-        state=state,
-        since=_taken(counted["started_at"], since),
-        since_execution=_taken(counted["execution_id"], since),
-        n_executions=n_counted,
-        n_recent_flagged=flags[starts[1:]] - flags[recent],
-        n_left_out=n_rows - n_counted,
-        last_at=_taken(counted["started_at"], np.where(n_counted > 0, starts[1:] - 1, NEVER)),
-        asks_for_benchmark=state == "suspected",
-    )
+def _alarm(own: pd.DataFrame, episode: Episode) -> dict[str, Any]:
+    """What Watched says of an alarm, without node and aspect. own: the executions that count."""
+    behind = own.iloc[episode.first : None if episode.cleared is None else episode.cleared + 1]
+    flags = behind[behind["is_flagged"]]
+    ids = {"executions": behind["execution_id"].tolist(), "flagged": flags["execution_id"].tolist()}
+    row = {"state": episode.state, "probability": flags["probability"].median(), **ids}
+    for end, name in ENDS.items():
+        place = getattr(episode, end)
+        row |= {name: _cell(own["execution_id"], place), f"{end}_at": _cell(own["started_at"], place)}
+    return row
 
 
-def _since(followed: Followed) -> int:
-    """The place of the first flag behind an alarm that goes on, else of what cleared the last one, or NEVER."""
-    if not followed.episodes:
-        return NEVER
-    last = followed.episodes[-1]
-    return last.first if last.cleared == NEVER else last.cleared
+def _cell(column: pd.Series, place: int | None) -> Any:
+    """The value at a place; missing without one."""
+    return None if place is None else column.iloc[place]
 
 
-def _alarms(counted: pd.DataFrame, followed: list[Followed], starts: Ints) -> pd.DataFrame:
-    """One row an episode."""
-    episodes = [(at, episode) for at, series in enumerate(followed) for episode in series.episodes]
-    of = np.array([at for at, _ in episodes], dtype=np.int64)
-    local = [(episode.first, episode.raised, episode.confirmed, episode.cleared) for _, episode in episodes]
-    places = np.array(local, dtype=np.int64).reshape(-1, 4)
-    first, raised, confirmed, cleared = np.where(places == NEVER, NEVER, places + starts[of, None]).T
-    end = np.where(cleared == NEVER, starts[of + 1], cleared + 1)
-    probability, is_flagged = counted["probability"].to_numpy(dtype=np.float64), counted["is_flagged"].to_numpy(bool)
-    behind = [probability[a:b][is_flagged[a:b]] for a, b in zip(first, end, strict=True)]
-    columns = {
-        "node": _taken(counted["node"], first),
-        "aspect": _taken(counted["aspect"], first),
-        "state": pd.Series([episode.state for _, episode in episodes], dtype="str"),
-        "first_execution": _taken(counted["execution_id"], first),
-        "first_at": _taken(counted["started_at"], first),
-    }
-    for name, place in {"raised": raised, "confirmed": confirmed, "cleared": cleared}.items():
-        columns[f"{name}_by"] = _taken(counted["execution_id"], place)
-        columns[f"{name}_at"] = _taken(counted["started_at"], place)
-    columns |= {
-        "n_executions": pd.Series(end - first, dtype="int64"),
-        "n_flagged": pd.Series([len(values) for values in behind], dtype="int64"),
-        "probability": pd.Series([np.median(values) for values in behind], dtype="float64"),
-    }
-    return pd.DataFrame(columns).sort_values(BY_TIME, na_position="last", kind="stable", ignore_index=True)
-
-
-def _taken(values: pd.Series, places: Ints) -> pd.Series:
-    """The values at these places, missing where NEVER: (k,)."""
-    return values.reindex(places).reset_index(drop=True)
-
-
-Kind = Literal["suspected-degradation", "confirmed-degradation", "cleared-degradation"]
-KINDS: dict[State, Kind] = {
-    "suspected": "suspected-degradation",
-    "confirmed": "confirmed-degradation",
-    "cleared": "cleared-degradation",
-}
-BY = ("first_execution", "raised_by", "confirmed_by", "cleared_by")
-AT = ("first_at", "raised_at", "confirmed_at", "cleared_at")
-
-
-def kind_of(alarm: Mapping[str, Any]) -> Kind:
-    """What an alarm has come to: each is told once for every kind that it has been of."""
-    return KINDS[alarm["state"]]
-
-
-def subject_of(alarm: Mapping[str, Any]) -> str:
-    """Names an alarm for good: node, aspect and the execution that raised it."""
-    return f"{alarm['node']}/{alarm['aspect']}/{alarm['raised_by']}"
-
-
-def message_of(alarm: Mapping[str, Any], reasons: Sequence[str], params: AlarmParams) -> str:
+def message_of(alarm: Mapping[Any, Any], reasons: Sequence[str], params: AlarmParams) -> str:
     """One line for a person: since when, what it rests on, and what comes next. reasons: metrics in words."""
     where = f"node {alarm['node']}, {alarm['aspect']}"
     since = f"since {when(alarm['first_at'], alarm['first_execution'])}"
-    flags = f"{alarm['n_flagged']} of {alarm['n_executions']} executions flagged"
+    flags = f"{len(alarm['flagged'])} of {len(alarm['executions'])} executions flagged"
     why = "; ".join(reasons) or NO_REASON
     clear = f"{params.clear} executions in a row without a flag"
     if alarm["state"] == "suspected":
@@ -264,13 +184,14 @@ def message_of(alarm: Mapping[str, Any], reasons: Sequence[str], params: AlarmPa
     return f"{where}: no longer degraded, {by}; it was so {since}, {flags}"
 
 
-def evidence_of(alarm: Mapping[str, Any]) -> dict[str, Any]:
+def evidence_of(alarm: Mapping[Any, Any]) -> dict[str, Any]:
     """The figures behind an alarm, as JSON takes them; what has not happened is None."""
-    names = {name: None if pd.isna(alarm[name]) else str(alarm[name]) for name in BY}
-    times = {name: None if pd.isna(alarm[name]) else utc_text(_moment(alarm[name])) for name in AT}
-    counts = {name: int(alarm[name]) for name in ("n_executions", "n_flagged")}
-    about = {"node": str(alarm["node"]), "aspect": str(alarm["aspect"]), "state": str(alarm["state"])}
-    return {**about, **names, **times, **counts, "probability": float(alarm["probability"])}
+    names = {name: None if pd.isna(alarm[name]) else str(alarm[name]) for name in ENDS.values()}
+    times = {f"{end}_at": alarm[f"{end}_at"] for end in ENDS}
+    told = {name: None if pd.isna(at) else utc_text(_moment(at)) for name, at in times.items()}
+    counts = {"n_executions": len(alarm["executions"]), "n_flagged": len(alarm["flagged"])}
+    about = {name: str(alarm[name]) for name in ("node", "aspect", "state")}
+    return {**about, **names, **told, **counts, "probability": float(alarm["probability"])}
 
 
 def when(at: Any, execution: str) -> str:
@@ -286,14 +207,6 @@ def _moment(at: Any) -> datetime:
 MOST_REASONS = 3
 
 
-@dataclass(frozen=True)
-class Degradations:
-    """watched: states, alarms and executions of each node and aspect. raised: the alarms as ops.alarms has them."""
-
-    watched: Watched
-    raised: tuple[Alarm, ...]
-
-
 def degradations(
     source: str,
     judged: pd.DataFrame,
@@ -301,12 +214,12 @@ def degradations(
     model_id: str,
     params: AlarmParams,
     *,
-    announced: Collection[str] = (),
-    still_open: Mapping[str, tuple[str, str]] = MappingProxyType({}),
-) -> Degradations:
-    """Follow every node and aspect of a source; an alarm for each that is suspected or confirmed.
+    announced: Collection[str],
+    still_open: Mapping[str, tuple[str, str]],
+) -> tuple[Watched, list[Alarm]]:
+    """Follow every node and aspect of a source; an alarm, as in ops.alarms, for each that is suspected or confirmed.
 
-    judged: with the columns NEEDED. reasons: of flagged executions, as reasons_of gives them. announced: subjects of
+    judged: as watch_nodes has it. reasons: of flagged executions, as reasons_of gives them. announced: subjects of
     alarms that somebody was told of before; these are also told when they have cleared. An alarm that goes on keeps
     the subject that it was announced under, also where a new model would have raised it some executions earlier or
     later.
@@ -315,60 +228,28 @@ def degradations(
     watched = watch_nodes(judged, params)
     raised: list[Alarm] = []
     known: set[str] = set()
-    for row in watched.alarms.to_dict("records"):
-        alarm = {str(key): value for key, value in row.items()}
-        about = f"{alarm['node']}/{alarm['aspect']}/"
-        if alarm["state"] == "cleared" and not any(name.startswith(about) for name in announced):
+    for alarm in watched.alarms.to_dict("records"):
+        subjects = [f"{alarm['node']}/{alarm['aspect']}/{name}" for name in (alarm["raised_by"], *alarm["executions"])]
+        subject = next((name for name in subjects if name in announced), subjects[0])
+        is_over = alarm["state"] == "cleared"
+        if is_over and subject not in announced:
             continue
-        behind = _executions_of(watched, alarm)
-        subjects = [subject_of({**alarm, "raised_by": name}) for name in behind["execution_id"].tolist()]
-        alarm_subject = subject_of(alarm)
-        subject = (
-            alarm_subject
-            if alarm_subject in announced
-            else next((name for name in subjects if name in announced), alarm_subject)
-        )
-        if alarm["state"] == "cleared" and subject not in announced:
-            continue
-        known |= {subject} if alarm["state"] == "cleared" else {subject, *subjects}
-        why = [] if alarm["state"] == "cleared" else _reasons(behind, reasons)
-        message = message_of(alarm, why, params)
+        known |= {subject} if is_over else {subject, *subjects}
+        why = [] if is_over else _reasons(alarm["flagged"], reasons)
         evidence = {**evidence_of(alarm), "reasons": why, "model_id": model_id}
-        raised.append(Alarm(WORD, source, kind_of(alarm), subject, message, evidence))
-    raised += _withdrawn(source, still_open, known, model_id)
-    return Degradations(watched, tuple(raised))
-
-
-def _withdrawn(
-    source: str, still_open: Mapping[str, tuple[str, str]], known: Collection[str], model_id: str
-) -> list[Alarm]:
-    """The end of the alarms that are not known any more, by subject."""
-    kind = KINDS["cleared"]
-    alarms = []
+        message, kind = message_of(alarm, why, params), f"{alarm['state']}-degradation"
+        raised.append(Alarm(WORD, source, kind, subject, message, evidence))
     for subject, (node, aspect) in sorted(still_open.items()):
         if subject not in known:
             message = f"node {node}, {aspect}: not degraded by model {model_id}, which is in use now: withdrawn"
             evidence = {"node": node, "aspect": aspect, "state": "cleared", "reasons": [], "model_id": model_id}
-            alarms.append(Alarm(WORD, source, kind, subject, message, evidence))
-    return alarms
+            raised.append(Alarm(WORD, source, CLEARED_KIND, subject, message, evidence))
+    return watched, raised
 
 
-def _executions_of(watched: Watched, alarm: dict[str, Any]) -> pd.DataFrame:
-    """The executions of an alarm in time order: from the first flagged one behind it until it was cleared."""
-    executions = watched.executions
-    executions = executions[
-        (executions["node"] == alarm["node"]) & (executions["aspect"] == alarm["aspect"])
-    ].reset_index(drop=True)
-    ids = executions["execution_id"].tolist()
-    end = len(ids) if pd.isna(alarm["cleared_by"]) else ids.index(alarm["cleared_by"]) + 1
-    behind: pd.DataFrame = executions.iloc[ids.index(alarm["first_execution"]) : end]
-    return behind
-
-
-def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
-    """The metrics that say so most often among the flagged executions behind an alarm, as the latest of these shows."""
-    flagged = behind.loc[behind["is_flagged"].to_numpy(dtype=bool), "execution_id"]
-    order = {name: place for place, name in enumerate(flagged.tolist())}
+def _reasons(flagged: Sequence[str], reasons: pd.DataFrame) -> list[str]:
+    """The metrics that say so most often among the flagged executions of an alarm, as the latest of these shows."""
+    order = {name: place for place, name in enumerate(flagged)}
     rows = reasons[reasons["execution_id"].isin(order)]
     is_clear = rows["deviation"] >= LEAST_DEVIATION
     rows = rows[is_clear] if is_clear.any() else rows
@@ -382,31 +263,14 @@ def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
     return [reason_of_row(latest.loc[name]).words() for name in by_metric.index[:MOST_REASONS]]
 
 
-def machine_time(executions: pd.DataFrame) -> pd.DataFrame:
-    """What watching costs, one row a node: node, n_executions, mean_duration_s, executions_per_day, share of its time.
+def time_shares(executions: pd.DataFrame) -> pd.Series:
+    """What watching costs: the share of its time that each node runs benchmarks, by name.
 
     executions: node, started_at, duration_s, as in nodes.executions, in any order. The pace is that of the record: n
     executions that start within a time t follow each other every t / (n - 1). Unknown starts and durations are left
     out; NaN where fewer than two starts, or no duration, are known."""
-    started_s = (executions["started_at"] - pd.Timestamp(0)).dt.total_seconds()
-    rows = pd.DataFrame(
-        {
-            "node": executions["node"].astype(str),
-            "started_s": started_s.astype("float64"),
-            "duration_s": executions["duration_s"].astype("float64"),
-        }
-    )
-    by_node = rows.groupby("node", sort=True)
-    starts = by_node["started_s"]
-    n_starts, span_s = starts.count().to_numpy(dtype=np.float64), (starts.max() - starts.min()).to_numpy()
-    per_day = np.full(len(span_s), np.nan)
-    np.divide((n_starts - 1) * DAY_S, span_s, out=per_day, where=span_s > 0)
-    costs = pd.DataFrame(
-        {
-            "n_executions": by_node.size().astype("int64"),
-            "mean_duration_s": by_node["duration_s"].mean(),
-            "executions_per_day": per_day,
-        }
-    )
-    share = costs["mean_duration_s"] * costs["executions_per_day"] / DAY_S
-    return costs.assign(share=share).reset_index()[OF_TIME]
+    by_node = executions.groupby("node")
+    starts = by_node["started_at"]
+    span_s = (starts.max() - starts.min()).dt.total_seconds()
+    shares: pd.Series = by_node["duration_s"].mean() * (starts.count() - 1) / span_s.where(span_s > 0)
+    return shares

@@ -13,7 +13,7 @@ k = 1, and k is less where flags come in rows. The budget gives the share, and t
 MOST_ALARMS at most: those near the budget, which have few, would else have no say. Chosen on drawn flags alone."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -27,6 +27,7 @@ from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import (
     EVEN_ODDS,
     FittedDetector,
+    TypeDetector,
     contributions,
     fit_detector,
     load_detector,
@@ -37,7 +38,6 @@ from tasks.nodes.detect.detector import (
 from tasks.nodes.detect.deviations import (
     RECENT,
     Centre,
-    Normal,
     Rows,
     Windows,
     directions_of,
@@ -51,7 +51,7 @@ from tasks.nodes.detect.deviations import (
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
 from tasks.nodes.node_words import FAR, LEAST_DEVIATION
-from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
+from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.tools import resolution
 from tasks.nodes.type_tables import (
@@ -78,16 +78,18 @@ DAY_H = 24.0
 
 @dataclass(frozen=True)
 class Budget:
-    """threshold: scores above it are flagged. alarms_per_day: false ones to be expected over the fleet at its pace,
-    executions_per_day; not is_timed: nobody knows when they ran, and all of them count as one day's. flagged_share: of
-    calm executions. n_alarms: raised in training at the rung next to it; with few the expectation is a guess."""
+    """threshold: scores, in logits, above it are flagged. alarms_per_day: false ones to be expected over the fleet at
+    its pace, executions_per_day; not is_timed: nobody knows when they ran, and all of them count as one day's."""
 
     threshold: float
     alarms_per_day: float
     executions_per_day: float
-    flagged_share: float
-    n_alarms: int
     is_timed: bool = True
+
+    def as_row(self) -> dict[str, float | None]:
+        """What tables say of it: no pace where nobody knows of any."""
+        pace_per_day = self.executions_per_day if self.is_timed else None
+        return {"threshold": self.threshold, "alarms_per_day": self.alarms_per_day, "executions_per_day": pace_per_day}
 
 
 def threshold_of_alarms(
@@ -113,7 +115,7 @@ def threshold_of_alarms(
     per_day = pace(at_h, least_days)
     rungs = [scores > _quantile(used, share) for share in RUNGS]
     counts = np.array(
-        [sum(len(follow(flags[series], at_h[series] * HOUR_S, alarm).episodes) for series in rows) for flags in rungs]
+        [sum(len(follow(flags[series], at_h[series] * HOUR_S, alarm)) for series in rows) for flags in rungs]
     )
     a, k = _fitted(counts, len(used), alarm)
     shares = np.geomspace(LEAST_SHARE, LARGEST_SHARE, GRID)
@@ -122,9 +124,8 @@ def threshold_of_alarms(
     threshold = max(_quantile(used, share), EVEN_ODDS)
     share = min(share, max(float((used > threshold).mean()), LEAST_SHARE)) if threshold == EVEN_ODDS else share
     expected = float(np.exp(np.interp(np.log(share), np.log(shares), rates))) * per_day
-    nearest = int(np.abs(np.log(RUNGS / max(share, RUNGS[-1]))).argmin())
     is_timed = int((~np.isnan(at_h)).sum()) > 1
-    return Budget(threshold, expected, per_day, share, int(counts[nearest]), is_timed)
+    return Budget(threshold, expected, per_day, is_timed)
 
 
 def degraded_until_now(
@@ -136,7 +137,7 @@ def degraded_until_now(
     node up to now, and so often, is not what scores of well nodes are like. scores, at_h: as threshold_of_alarms."""
     is_degraded, is_judged = np.zeros(len(scores), dtype=bool), is_calm & ~np.isnan(scores)
     for series in _series(executions["node"].astype(str) + "\n" + type_names(executions), is_judged, at_h):
-        episodes = follow(scores[series] > EVEN_ODDS, at_h[series] * HOUR_S, alarm).episodes
+        episodes = follow(scores[series] > EVEN_ODDS, at_h[series] * HOUR_S, alarm)
         if episodes and episodes[-1].state == "confirmed":
             is_degraded[series[episodes[-1].first :]] = True
     return is_degraded
@@ -157,24 +158,6 @@ def pace(at_h: Floats, least_days: float = 0.0) -> float:
     known = at_h[~np.isnan(at_h)]
     span_h = float(known.max() - known.min()) if len(known) > 1 else DAY_H
     return len(at_h) / max(span_h, least_days * DAY_H, 1 / DAY_H) * DAY_H
-
-
-def threshold_of_share(scores: Floats, is_stressed: Bools, by: str, wanted: float) -> float:
-    """The lowest threshold with this precision, or the highest with this recall, over labelled executions. (n,) each.
-
-    Where no threshold has the precision: the one with the best. Raises ValueError without a stressed execution."""
-    if not is_stressed.any():
-        raise ValueError(f"no execution is known to be stressed; a threshold by {by} is chosen on these")
-    order = np.argsort(-scores, kind="stable")
-    hits = np.cumsum(is_stressed[order])
-    precision, recall = hits / np.arange(1, len(order) + 1), hits / is_stressed.sum()
-    if by == "recall":
-        place = int(np.argmax(recall >= wanted))
-    else:
-        reached = np.flatnonzero(precision >= wanted)
-        place = int(reached[-1]) if len(reached) else int(precision.argmax())
-    following = scores[order][place + 1] if place + 1 < len(order) else scores[order][place] - 1
-    return float((scores[order][place] + following) / 2)
 
 
 def independent_rate(share: Floats, alarm: AlarmParams) -> Floats:
@@ -215,8 +198,7 @@ MOST = 5  # reasons of an execution
 USUAL_DEVIATIONS = 2.0  # either side: about 95 of 100 executions
 ROUNDED_STEPS = 50  # of what a tool rounds to: a usual value of fewer is no measurement
 COLUMNS = (
-    "execution", "place", "metric", "unit", "value", "usual_low", "usual", "usual_high", "deviation", "is_headline",
-    "higher_is_better",
+    "execution", "place", "metric", "unit", "value", "usual_low", "usual_high", "deviation",
 )  # fmt: skip
 
 
@@ -235,10 +217,7 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
             continue
         rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
         signs = np.where(known.signs != 0, known.signs, directions_of(table))
-        views = [view(rows, known.normal, windows, targets) for view in (_lately, _from_level)]
-        if not known.knows_stress:
-            views.append(_normal_looking(rows, known.normal, windows, targets, known.signs))
-        usual, worse = _furthest(views, signs)
+        usual, worse = _furthest(_views(rows, known, windows, targets), signs)
         typical = np.abs(natural_of(usual.median, known.normal.is_positive))
         steps = np.array([resolution(table.name.split("@")[0], metric) for metric in table.metrics])
         is_rounded = (steps > 0) & (typical < ROUNDED_STEPS * steps)  # the tool rounds it away
@@ -253,8 +232,8 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
         row, place = np.nonzero(np.take_along_axis(weight, order, axis=1) > 0)
         column = order[row, place]
         middle, spread = (values[row, column] for values in usual)
-        ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
-        low, typical, high = (natural_of(end, known.normal.is_positive[column]) for end in ends)
+        ends = (middle - USUAL_DEVIATIONS * spread, middle + USUAL_DEVIATIONS * spread)
+        low, high = (natural_of(end, known.normal.is_positive[column]) for end in ends)
         least, most = (end.reduce(table.natural, axis=0)[column] for end in (np.fmin, np.fmax))
         is_log = known.normal.is_positive[column]  # of the others, counts above all, the ends lie among what there was
         low, high = np.where(is_log, low, np.maximum(low, least)), np.where(is_log, high, np.minimum(high, most))
@@ -267,11 +246,8 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
                     "unit": np.array(table.units, dtype=object)[column],
                     "value": table.natural[targets[row], column],
                     "usual_low": low,
-                    "usual": typical,
                     "usual_high": high,
                     "deviation": worse[row, column],
-                    "is_headline": known.signs[column] != 0,
-                    "higher_is_better": signs[column] > 0,
                 }
             )
         )
@@ -282,34 +258,28 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_targ
 Beside = tuple[Centre, Floats]  # what is usual, and deviations from it: (k, m) each
 
 
-def _lately(rows: Rows, normal: Normal, windows: Windows, targets: Ints) -> Beside:
-    """Beside the node's last executions, without what the whole fleet shows."""
-    usual, deviations = usual_of(rows, normal, windows, RECENT[-1])
-    return Centre(usual.median[targets], usual.deviation[targets]), without_fleet_drift(deviations, rows)[targets]
+def _views(rows: Rows, known: TypeDetector, windows: Windows, targets: Ints) -> Iterator[Beside]:
+    """The targets beside the last executions of the node, less what the whole fleet shows; beside its level, with the
+    spread of the type at least, as that of few executions may be any; and, where verdicts look at these, beside the
+    last that looked normal: headline metrics alone."""
+    normal = known.normal
+    lately, deviations = usual_of(rows, normal, windows, RECENT[-1])
+    level = level_of(rows, normal, windows)
+    beside = [Centre(level.median, np.fmax(level.deviation, normal.pooled))]
+    if not known.knows_stress:
+        beside.append(usual_of_normal_looking(rows, normal, windows, level, known.signs))
+    x = logarithms(rows.table.natural, normal.is_positive)
+    views = [(lately, without_fleet_drift(deviations, rows))]
+    for usual, z in [*views, *((usual, (x - usual.median) / usual.deviation) for usual in beside)]:
+        yield Centre(usual.median[targets], usual.deviation[targets]), z[targets]
 
 
-def _from_level(rows: Rows, normal: Normal, windows: Windows, targets: Ints) -> Beside:
-    """Beside the level of the node, with the spread of the type at least: that of few executions may be any."""
-    median, deviation = (part[targets] for part in level_of(rows, normal, windows))
-    spread = np.fmax(deviation, normal.pooled)
-    return Centre(median, spread), (logarithms(rows.table.natural[targets], normal.is_positive) - median) / spread
-
-
-def _normal_looking(rows: Rows, normal: Normal, windows: Windows, targets: Ints, signs: Floats) -> Beside:
-    """Beside the node's last executions that looked normal: headline metrics alone."""
-    centre = usual_of_normal_looking(rows, normal, windows, level_of(rows, normal, windows), signs)
-    usual = Centre(centre.median[targets], centre.deviation[targets])
-    return usual, (logarithms(rows.table.natural[targets], normal.is_positive) - usual.median) / usual.deviation
-
-
-def _furthest(views: Sequence[Beside], signs: Floats) -> Beside:
+def _furthest(views: Iterable[Beside], signs: Floats) -> Beside:
     """Of each metric the view that it looks worst in, with how much worse: (k, m). Where none is known, NaN."""
-    worse = np.array([np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for _, z in views])
+    centres, deviations = zip(*views, strict=True)
+    worse = np.array([np.where(np.isnan(z), -np.inf, -z * np.where(signs != 0, signs, 1.0)) for z in deviations])
     worst = worse.argmax(axis=0)[None]  # (1, k, m)
-    usual = (
-        np.take_along_axis(np.array(stacked), worst, axis=0)[0]
-        for stacked in zip(*(usual for usual, _ in views), strict=True)
-    )
+    usual = (np.take_along_axis(np.array(each), worst, axis=0)[0] for each in zip(*centres, strict=True))
     size = worse.max(axis=0)
     return Centre(*usual), np.where(np.isneginf(size), np.nan, size)
 
@@ -326,14 +296,11 @@ SHOWN = ("auprc", "f1_outlier", "precision", "recall", "false_alarms_per_1000")
 
 @dataclass(frozen=True)
 class VerdictModel:
-    """A detector with what it reads executions by, and the threshold of its verdicts, in logits.
-
-    budget: what the threshold was chosen by; None where a precision or a recall was asked for."""
+    """A detector with what it reads executions by, and the threshold of its verdicts."""
 
     preprocessor: Preprocessor
     detector: FittedDetector
-    threshold: float
-    budget: Budget | None
+    budget: Budget
 
 
 @dataclass(frozen=True)
@@ -362,21 +329,19 @@ def learn_verdicts(
     detect: DetectorParams,
     budget: BudgetParams,
     alarm: AlarmParams,
-    *,
     under_alarm: Collection[str] = (),
-    seed: int = 0,
 ) -> Learned:
     """Learn from all executions of a source; thresholds and figures come from scores that are out of fold.
 
     under_alarm: ids of executions that are not taken for calm, whoever says so: their nodes look degraded.
-    Raises BadInput where nothing can be learned, and where precision or recall is asked for and no stress is known."""
+    Raises BadInput where nothing can be learned."""
     executions = history.executions
     stressed, calm = (mask_of(executions).to_numpy(dtype=bool) for mask_of in (is_stressed, is_unstressed))
     calm = calm & ~executions["execution_id"].isin(under_alarm).to_numpy(dtype=bool)
     hours = hours_of(executions)
     preprocessor = fit(history, preprocess)
     tables = tables_of(history, preprocessor)
-    fitted = fit_detector(tables, hours, stressed | calm, stressed, calm, detect, seed=seed)
+    fitted = fit_detector(tables, hours, stressed | calm, stressed, calm, detect, seed=SEED)
     scores = fitted.in_training
     if not fitted.types:
         is_many = (type_names(executions)[calm].value_counts() >= FEWEST).any()
@@ -384,19 +349,10 @@ def learn_verdicts(
         few = ("no benchmark has five calm ones", wanted, "run it more often")
         alike = ("no metric of theirs varies", "values as they were measured", "export them with all their digits")
         raise BadInput(f"{len(executions)} executions", *(alike if is_many else few))
-    alarm_budget: Budget | None = None
-    if budget.by == "alarms":
-        well = calm & ~degraded_until_now(executions, scores, calm, hours, alarm)
-        alarm_budget = threshold_of_alarms(executions, scores, well, hours, budget, alarm, least_days=1.0)
-        threshold = alarm_budget.threshold
-    else:
-        known = ~np.isnan(scores) & (stressed | calm)
-        try:
-            threshold = threshold_of_share(scores[known], stressed[known], budget.by, budget.share)
-        except ValueError as error:
-            raise BadInput("nodes.budget.by", str(error), "alarms", "choose by alarms, or record stress") from error
-    model = VerdictModel(preprocessor, fitted, threshold, alarm_budget)
-    figures = _figures(executions, scores, stressed, calm, threshold)
+    well = calm & ~degraded_until_now(executions, scores, calm, hours, alarm)
+    kept = threshold_of_alarms(executions, scores, well, hours, budget, alarm, least_days=1.0)
+    figures = _figures(executions, scores, stressed, calm, kept.threshold)
+    model = VerdictModel(preprocessor, fitted, kept)
     return Learned(model, figures, int((stressed | calm).sum()), int(stressed.sum()))
 
 
@@ -405,7 +361,7 @@ def judge_history(history: History, model: VerdictModel) -> Verdicts:
     hours = hours_of(history.executions)
     tables = tables_of(history, model.preprocessor)
     scored = model.detector.score(tables, hours)
-    flagged = np.nan_to_num(scored.score, nan=-np.inf) > model.threshold
+    flagged = np.nan_to_num(scored.score, nan=-np.inf) > model.budget.threshold
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
     reasons = reasons_of(model.detector, tables, hours, flagged)
     columns = {"execution_id": ids, "score": scored.score, "probability": scored.probability, "is_flagged": flagged}
@@ -419,20 +375,19 @@ def save_verdict_model(model: VerdictModel, folder: Path) -> None:
     """Write the files of a model; nothing in them is code."""
     save_preprocessor(model.preprocessor, folder / PREPROCESSOR)
     save_detector(model.detector, folder)
-    contents = {"threshold": model.threshold, "budget": vars(model.budget) if model.budget else None}
-    (folder / BUDGET).write_text(json.dumps(contents, indent=1))
+    (folder / BUDGET).write_text(json.dumps({"budget": vars(model.budget)}, indent=1))
 
 
 def load_verdict_model(folder: Path) -> VerdictModel:
     """What save_verdict_model wrote. Raises BadInput for files that are missing, damaged or foreign."""
     try:
-        contents = json.loads((folder / BUDGET).read_text())
-        budget = Budget(**contents["budget"]) if contents["budget"] else None
+        contents = json.loads((folder / BUDGET).read_text())["budget"]
+        budget = Budget(**{name: contents[name] for name in Budget.__dataclass_fields__})
         detector = load_detector(folder)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         problem = f"no detector of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
-    return VerdictModel(load_preprocessor(folder / PREPROCESSOR), detector, float(contents["threshold"]), budget)
+    return VerdictModel(load_preprocessor(folder / PREPROCESSOR), detector, budget)
 
 
 def _figures(

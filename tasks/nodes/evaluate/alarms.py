@@ -88,7 +88,7 @@ def _counted(
     calm = is_unstressed(rows).to_numpy(dtype=bool)
     if not calm.any():
         return dict.fromkeys(COUNTED)
-    n_alarms = sum(len(follow(flags, at_s, alarm).episodes) for flags, at_s in _series(rows[calm], is_flagged[calm]))
+    n_alarms = sum(len(follow(flags, at_s, alarm)) for flags, at_s in _series(rows[calm], is_flagged[calm]))
     rate, per_day = (judged.loc[calm, name] for name in ("alarms_per_execution", "executions_per_day"))
     stated, ratio = float((rate * per_day).mean()), n_alarms / float(rate.sum())
     flagged = 1000 * float(is_flagged[calm].mean())

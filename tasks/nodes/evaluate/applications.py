@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from tasks.nodes.params import ScoreParams
 from tasks.nodes.ranking.node_scores import (
@@ -72,7 +71,7 @@ def node_matrix(tables: NodeTables, is_counted: Bools, params: ScoreParams) -> N
     counted = tables.of_executions(is_counted)
     micro_params = params.model_copy(update={"left_out_aspects": sorted({*params.left_out_aspects, APPLICATION})})
     micro = counted.of_aspects(micro_params.left_out_aspects)
-    reference = learn_reference(micro, np.ones(tables.n_executions, dtype=bool), micro_params)
+    reference = learn_reference(micro, np.ones(tables.n_executions, dtype=bool))
     scores = score_nodes(micro, reference, micro_params)
     series: dict[str, tuple[bool, Floats]] = {}  # whether it is a rate, and its medians
     for table in counted.tables:
@@ -93,14 +92,8 @@ def spearman(scores: Floats, others: Floats) -> Floats:
     """Spearman's correlation of scores (n,) with each column of others (n, a), ties by mean rank: (a,).
 
     Over the rows where both are there; NaN for fewer than 4, and where either does not vary."""
-    correlations = np.full(others.shape[1], np.nan)
-    for at, other in enumerate(others.T):
-        is_there = ~np.isnan(scores) & ~np.isnan(other)
-        if is_there.sum() >= LEAST:
-            first, second = (ranks - ranks.mean() for ranks in (rankdata(scores[is_there]), rankdata(other[is_there])))
-            size = float(np.sqrt((first @ first) * (second @ second)))
-            correlations[at] = first @ second / size if size else np.nan
-    return correlations
+    together = pd.DataFrame(np.column_stack([scores, others])).corr(method="spearman", min_periods=LEAST)
+    return together.to_numpy()[0, 1:]
 
 
 def typical(correlations: Floats) -> float:

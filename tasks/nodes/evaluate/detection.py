@@ -68,11 +68,6 @@ class LearnedResults:
     fits: pd.DataFrame
     reasons: dict[tuple[str, str], str]
 
-    @property
-    def verdict_reasons(self) -> dict[tuple[str, str], str]:
-        """Of those that give verdicts: ours gives none."""
-        return {key: reason for key, reason in self.reasons.items() if key[1] == PAPER}
-
 
 @dataclass(frozen=True)
 class Split:
@@ -288,7 +283,7 @@ def detection_results(
     of_network: dict[tuple[str, str], str] = {}
     if learned is not None:
         parts += [learned.judged, _as_the_paper_tests(plain, learned.judged)]
-        of_network = learned.verdict_reasons
+        of_network = {key: why for key, why in learned.reasons.items() if key[1] == PAPER}  # ours gives no verdicts
         if paper_reasons := [reason for (protocol, _), reason in of_network.items() if protocol == PAPER]:
             reasons |= {(PAPER, name): detection.reasons[RANDOM] or min(paper_reasons) for name in detectors}
     judged = _with_truth(executions, pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True))

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as students_t
 
+from tasks.nodes.params import CONFIDENCE
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.report.evaluation import Figures, put, put_mean
 
-CONFIDENCE = 0.95  # of intervals of the mean over fits
 MEASURES = (
     "f1_outlier",
     "f1_normal",

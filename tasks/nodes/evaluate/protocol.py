@@ -1,15 +1,14 @@
 """`whorl nodes evaluate`: the whole protocol on anybody's benchmark results, as figures by key and as tables."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.errors import BadInput, MissingTool, report_progress
-from tasks.nodes.detect.plain import DETECTORS, Detector
+from tasks.errors import BadInput, report_progress
+from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import detect, detection_results, learning_curve
 from tasks.nodes.evaluate.injection import inject
@@ -35,29 +34,21 @@ HASHED = (
 Part = tuple[Figures, dict[str, pd.DataFrame]]
 
 
-def evaluate_history(
-    history: History,
-    params: EvaluateParams,
-    detectors: Mapping[str, Detector] = DETECTORS,
-    taught: Bools | None = None,
-) -> Evaluation:
+def evaluate_history(history: History, params: EvaluateParams, taught: Bools | None = None) -> Evaluation:
     """Evaluate executions of benchmarks, in one thread: detection where stress is labelled, correlation with
     applications where they ran on the same nodes, repeatability and ranking always.
 
-    detectors: by the name that their figures have. taught: (n_executions,) executions of another recording: detectors
-    learn from these alone, and the others are tested; the network has no figures then. Raises BadInput if there is no
-    execution with a metric."""
+    taught: (n_executions,) executions of another recording: detectors learn from these alone, and the others are
+    tested; the network has no figures then. Raises BadInput if there is no execution with a metric."""
     if not len(history.executions) or not len(history.metrics):
         raise BadInput(
             f"{len(history.executions)} executions", "none has a metric", "results of benchmarks", "give other files"
         )
     with threadpool_limits(1):
-        return _evaluate(history, params, detectors, taught)
+        return _evaluate(history, params, taught)
 
 
-def _evaluate(
-    history: History, params: EvaluateParams, detectors: Mapping[str, Detector], taught: Bools | None
-) -> Evaluation:
+def _evaluate(history: History, params: EvaluateParams, taught: Bools | None) -> Evaluation:
     report_progress("preprocessing", 0, 4)
     preprocessor = fit(history, params.preprocess)
     tables, executions = tables_of(history, preprocessor), history.executions
@@ -78,7 +69,7 @@ def _evaluate(
     evaluation = Evaluation(figures, {"metrics": decisions(preprocessor)})
     is_calm = is_unstressed(executions).to_numpy(dtype=bool)
     report_progress("finding stressed executions", 1, 4)
-    parts = [_detection(history, params, detectors, taught)]
+    parts = [_detection(history, params, taught)]
     if params.curve and taught is None:
         parts.append((learning_curve(history, params), {}))
     report_progress("ranking nodes", 2, 4)
@@ -88,45 +79,30 @@ def _evaluate(
     ranked, best = ranked_nodes(tables, is_calm, params)
     parts.append((rank_figures(compared) | best, {"correlations": correlations, **ranked}))
     report_progress("measuring repeatability", 3, 4)
-    repeated = repeatability_of(tables, is_calm, MIN_EXECUTIONS)
+    repeated = repeatability_of(tables, is_calm)
     of_reruns = repeatability_figures(repeated, tables, counted_in(ranked["reference"]))
     parts.append((of_reruns, {"repeatability": repeated.metrics, "pairs": repeated.pairs}))
     if params.injection.repeats:
-        injected, rows = inject(history, detectors, params)
+        injected, rows = inject(history, DETECTORS, params)
         parts.append((injected, {"injected": rows}))
     for more, more_tables in parts:
         evaluation = Evaluation(evaluation.figures | more, evaluation.tables | more_tables)
     return evaluation
 
 
-def _detection(
-    history: History, params: EvaluateParams, detectors: Mapping[str, Detector], taught: Bools | None
-) -> Part:
+def _detection(history: History, params: EvaluateParams, taught: Bools | None) -> Part:
     """Detection, and what of Perona's network is asked for."""
-    detection = detect(history, detectors, params, taught)
+    detection = detect(history, DETECTORS, params, taught)
     if not params.learned.variants or taught is not None:
-        figures, tables = detection_results(history.executions, detection, list(detectors), params)
+        figures, tables = detection_results(history.executions, detection, list(DETECTORS), params)
         return figures, {**tables, "judged": detection.judged}
-    with _needs_torch():
-        from tasks.nodes.evaluate.network_fits import fit_variants, learned_figures
+    from tasks.nodes.evaluate.network_fits import fit_variants, learned_figures  # torch
 
     learned = fit_variants(history, params)
-    figures, tables = detection_results(history.executions, detection, list(detectors), params, learned)
+    figures, tables = detection_results(history.executions, detection, list(DETECTORS), params, learned)
     parts = [part for part in (detection.judged, learned.judged) if len(part)]
     judged = pd.concat(parts, ignore_index=True) if parts else detection.judged
     return figures | learned_figures(learned), {**tables, "judged": judged, "fits": learned.fits}
-
-
-@contextmanager
-def _needs_torch() -> Iterator[None]:
-    """Raises MissingTool where a package that the network needs is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise MissingTool(
-            f"evaluate.learned.variants needs the Python package {error.name}, which is not installed; install whorl "
-            "again with what its pyproject.toml names, or ask for no variants"
-        ) from error
 
 
 def sha256_of_history(history: History) -> str:
@@ -180,7 +156,7 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
     All of it is from executions without known stress: what stress does to a node says nothing against it. More nodes
     than params.max_ranked have their one number alone, without intervals."""
     calm = tables.of_executions(is_calm)
-    reference = learn_reference(calm, np.ones(tables.n_executions, dtype=bool), params.score, ALL_NODES)
+    reference = learn_reference(calm, np.ones(tables.n_executions, dtype=bool), ALL_NODES)
     if len(tables.nodes) <= params.max_ranked:
         table = rank_nodes(calm, reference, params.score)
     else:
@@ -195,16 +171,10 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
         table = table.sort_values(["is_part", "score", "node"], ascending=[True, False, True], ignore_index=True)
         table = table.drop(columns="is_part").assign(place=table.index + 1, low=np.nan, high=np.nan, n_tied=1)
     suspicious = suspicious_nodes(calm, reference, params.score)
-    figures: Figures = {}
-
-    def name(key: str, node: str, reason: str) -> None:
-        figures[key] = node or None
-        if not node:
-            figures[f"{key}.reason"] = reason
-
-    nodes = table[table["aspect"] == ALL]
-    name("nodes.best", ", ".join(map(str, nodes.loc[nodes["place"] == 1, "node"])), NO_SCORE)
+    best = table.loc[(table["aspect"] == ALL) & (table["place"] == 1), "node"].astype(str)
     outstanding = suspicious.loc[suspicious["stands_out"].astype(bool), "node"].astype(str)
     why = NONE if len(suspicious) else f"no node ran a benchmark {MIN_EXECUTIONS} times"
-    name("nodes.most_suspicious", next(iter(outstanding), ""), why)
+    named = {"best": (", ".join(best), NO_SCORE), "most_suspicious": (next(iter(outstanding), ""), why)}
+    figures: Figures = {f"nodes.{key}": node or None for key, (node, _) in named.items()}
+    figures |= {f"nodes.{key}.reason": reason for key, (node, reason) in named.items() if not node}
     return {"ranking": table, "suspicious": suspicious, "reference": reference.table}, figures

@@ -25,15 +25,7 @@ from tasks.nodes.history import History
 from tasks.nodes.node_words import LEARNED, NETWORK, WORD
 from tasks.nodes.params import ModelParams, NetworkSearchParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.hyperparameters import SearchResult, search
-from tasks.nodes.perona.inputs import (
-    NO_TYPE,
-    UNSTRESSED,
-    InputScales,
-    NetworkInputs,
-    inputs_of,
-    load_inputs,
-    save_inputs,
-)
+from tasks.nodes.perona.inputs import UNSTRESSED, InputScales, NetworkInputs, inputs_of, load_inputs, save_inputs
 from tasks.nodes.perona.network import Encoder, Fingerprints, fingerprints_of, load_network, save_network
 from tasks.nodes.perona.training import MOST_GRAPHS, PreparedInputs, fit_prepared, measures_of, prepare
 from tasks.nodes.ranking.node_scores import COLUMNS, ReferenceFleet
@@ -49,7 +41,6 @@ FORMAT, VERSION = "whorl.nodes.fingerprint", 4
 METRIC = "error_ratio"  # parts the better network from the worse: the smaller the better
 SCORE = "fingerprint_score"  # stands where other tables have the names of metrics
 TRAIN_SHARE, VALIDATION_SHARE = 0.6, 0.2  # of each node and type: learned from, and chosen by; the rest measures
-SMALLEST = 1e-12  # length of a fingerprint that has a direction
 
 
 class NormReference(Params):
@@ -122,7 +113,7 @@ def train_source(
     of the new model, and the id of the one in use afterwards. Raises BadInput for too little to learn from."""
     is_train, is_validation = parts_by_time(history)
     with threadpool_limits(1):
-        prepared = prepare(history, is_train, is_validation, model, preprocess, score)
+        prepared = prepare(history, is_train, is_validation, model, preprocess)
         trained = _trained(history, prepared, fit_prepared(prepared, model).network)
     is_tested = ~(is_train | is_validation)
     figures = figures_of(trained, history, is_tested)
@@ -209,45 +200,35 @@ def tune(
     history: History,
     model: ModelParams,
     preprocess: PreprocessParams,
-    score: ScoreParams,
     search_params: NetworkSearchParams,
     journal: Path,
 ) -> SearchResult:
     """Search; the latest executions, which models are measured on, have no part in it.
 
     journal: Optuna's file, from which a search that was stopped goes on. Raises BadInput with too few executions."""
-    prepared = prepare(history, *parts_by_time(history), model, preprocess, score)
+    prepared = prepare(history, *parts_by_time(history), model, preprocess)
     rng = np.random.default_rng(model.fit.seed)
     graphs = (prepared.train.drawn(MOST_GRAPHS, rng), prepared.validation.drawn(MOST_GRAPHS, rng))
     return search(*graphs, model, search_params, journal=journal)
 
 
-@dataclass(frozen=True)
-class Fingerprinted:
-    """executions: one row a fingerprinted execution: execution_id, log_norm, score (1 is the reference, NaN without
-    one), x, y (Figure 4; NaN without a fingerprint), encoding (list of numbers).
+def fingerprint(
+    history: History, model: TrainedNetwork, is_flagged: Bools, score: ScoreParams
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Fingerprints of all executions, and the ranking of the nodes by those that are not flagged, is_flagged (n,).
 
-    ranking: nodes by fingerprints. shown: share of the variance in x and y."""
-
-    executions: pd.DataFrame
-    ranking: pd.DataFrame
-    shown: float
-
-
-def fingerprint(history: History, model: TrainedNetwork, is_flagged: Bools, score: ScoreParams) -> Fingerprinted:
-    """Fingerprints of all executions, and the ranking of the nodes by those that are not flagged, is_flagged (n,)."""
+    Of fingerprints one row each: execution_id, log_norm, score (1 is the reference, NaN without one), encoding (list of
+    numbers)."""
     with threadpool_limits(1):
         inputs = inputs_of(history, model.scales, model.network.params)
         prints = fingerprints_of(inputs, model.network)
     log_scores = log_scores_of(inputs, prints, model.norms)
     calm = calm_executions(history.executions, inputs, is_flagged)
-    places, shown = plane_of(inputs, prints)
     rows = np.flatnonzero(np.isfinite(prints.log_norm))
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)[rows]
-    executions = pd.DataFrame({"execution_id": ids, "log_norm": prints.log_norm[rows]}).assign(
-        score=np.exp(log_scores[rows]), x=places[rows, 0], y=places[rows, 1], encoding=list(prints.enc[rows])
-    )
-    return Fingerprinted(executions, rank_fingerprints(history.executions, inputs, log_scores, calm, score), shown)
+    columns = {"execution_id": ids, "log_norm": prints.log_norm[rows], "score": np.exp(log_scores[rows])}
+    executions = pd.DataFrame(columns).assign(encoding=list(prints.enc[rows]))
+    return executions, rank_fingerprints(history.executions, inputs, log_scores, calm, score)
 
 
 def learn_norm_reference(inputs: NetworkInputs, prints: Fingerprints, is_learned: Bools) -> NormReference:
@@ -299,7 +280,8 @@ def rank_fingerprints(
         rows = np.flatnonzero((inputs.type_of == number) & np.isfinite(log_scores))
         if len(rows):
             scores, aspect, nodes = log_scores[rows, None], str(aspects[rows[0]]), inputs.node_of[rows]
-            tables.append(TypeTable(name, aspect, rows, nodes, (SCORE,), ("",), np.exp(scores), np.ones(1), scores))
+            one = np.ones(1)
+            tables.append(TypeTable(name, aspect, rows, nodes, (SCORE,), ("",), np.exp(scores), one, scores, one > 0))
     kinds = executions["machine_type"].fillna("").astype(str).groupby(inputs.node_of).first()
     machine_types = tuple(str(kind) for kind in kinds.reindex(range(len(inputs.nodes)), fill_value=""))
     # scores are ratios to the reference: its own is 1
@@ -307,24 +289,3 @@ def rank_fingerprints(
     reference = ReferenceFleet(pd.DataFrame(reference_rows, columns=COLUMNS), "frozen with the model")
     node_tables = NodeTables(inputs.nodes, machine_types, tuple(tables), len(inputs))
     return rank_nodes(node_tables.of_executions(is_calm), reference, params)
-
-
-def plane_of(inputs: NetworkInputs, prints: Fingerprints) -> tuple[Floats, float]:
-    """Directions of fingerprints on their first two principal components, (n, 2), from -1 to 1, NaN without one; types
-    count alike, however often they ran. And the share of the variance that these hold, 0 without any.
-
-    Types are clustered by direction (cosine similarity) and nodes are ranked by norm, so the place tells the type and
-    the norm is told beside it. The same fingerprints always have the same places: signs are fixed."""
-    rows = np.flatnonzero(np.isfinite(prints.log_norm) & (inputs.type_of != NO_TYPE))
-    enc, type_of = prints.enc[rows], inputs.type_of[rows]
-    direction = enc / np.maximum(np.linalg.norm(enc, axis=1, keepdims=True), SMALLEST)  # (k, h)
-    sizes = np.bincount(type_of, minlength=len(inputs.types))
-    weight = 1 / (sizes[type_of] * max(1, int((sizes > 0).sum())))  # sums to 1
-    apart = direction - weight @ direction
-    variance, axes = np.linalg.eigh((apart * weight[:, None]).T @ apart)  # rising
-    first_two = axes[:, ::-1][:, :2]
-    largest = first_two[np.abs(first_two).argmax(axis=0), [0, 1]]
-    places = np.full((len(inputs), 2), np.nan)
-    places[rows] = apart @ (first_two * np.where(largest < 0, -1.0, 1.0))
-    total = variance.sum()
-    return places, float(variance[::-1][:2].sum() / total) if total > 0 else 0.0

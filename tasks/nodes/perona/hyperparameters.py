@@ -11,8 +11,7 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,7 +91,10 @@ def search(
     if it is not installed, BadInput if a set of graphs is empty."""
     if search.runner == "ray":
         check_ray(search.ray_address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
-    with _quiet(), tempfile.TemporaryDirectory(prefix="search-") as folder:
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line for each trial
+    with tempfile.TemporaryDirectory(prefix="search-") as folder:
         kept = journal or Path(folder) / "journal.log"
         kept.parent.mkdir(parents=True, exist_ok=True)
         name = study_name(train, validation, params)
@@ -290,16 +292,3 @@ def _fit_trial(config: Mapping[str, Choice], train: GraphSet, validation: GraphS
     fitted = with_values(params, config)
     if trial_loss(train, validation, fitted, lambda epoch, least: tune.report({LOSS: least, EPOCH: epoch})) >= WORST:
         logger.info("a trial diverged: %s", dict(config))
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Optuna without a line for each trial."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

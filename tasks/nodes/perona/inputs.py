@@ -31,7 +31,7 @@ from torch import Tensor
 
 from tasks.errors import BadInput
 from tasks.nodes.history import History
-from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
+from tasks.nodes.params import ModelParams, PreprocessParams
 from tasks.nodes.preprocess import fitting
 from tasks.nodes.ranking.node_scores import (
     ReferenceFleet,
@@ -40,13 +40,10 @@ from tasks.nodes.ranking.node_scores import (
     load_reference,
     save_reference,
 )
-from tasks.nodes.type_tables import is_stressed, is_unstressed, type_names
+from tasks.nodes.type_tables import Bools, Floats, Ints, is_stressed, is_unstressed, type_names
 from tasks.params import Params
 
-Floats = NDArray[np.float64]
 Floats32 = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Labels = NDArray[np.int8]
 STRESSED, UNSTRESSED, UNKNOWN = 1, 0, -1  # labels
 NO_TYPE = -1  # of an execution whose type training did not have
@@ -130,14 +127,12 @@ class InputScales:
         return self.preprocessor.types
 
 
-def learn_inputs(
-    history: History, is_train: Bools, params: ModelParams, preprocess: PreprocessParams, score: ScoreParams
-) -> InputScales:
+def learn_inputs(history: History, is_train: Bools, params: ModelParams, preprocess: PreprocessParams) -> InputScales:
     """Learn from the executions of the mask (n,) alone: nothing of the others is looked at."""
     train = history if is_train.all() else history.where(is_train)
     preprocessor = fitting.fit(train, params.preprocess(preprocess))
     calm = is_unstressed(train.executions).to_numpy(dtype=bool)
-    reference = learn_reference(fitting.tables_of(train, preprocessor), calm, score, "calm training executions")
+    reference = learn_reference(fitting.tables_of(train, preprocessor), calm, "calm training executions")
     scales = NodeMetricScales()
     if params.is_paper and params.graph.node_metrics:
         scales = learn_scales(node_changes(train.telemetry, fitting.durations(train.executions)))
@@ -152,7 +147,9 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Net
     one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if params.is_paper else TYPE_SCALE)
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
     names = pd.Index(type_names(executions), dtype=object)
-    performance = [execution_scores(table, scales.reference) for table in tables.tables]
+    performance = np.full(len(executions), np.nan, dtype=np.float32)
+    for table in tables.tables:
+        performance[table.executions] = execution_scores(table, scales.reference)
     return NetworkInputs(
         columns=prepared.columns + tuple(f"{ONE_HOT}{name}" for name in prepared.types),
         x=np.hstack([x, one_hot]),
@@ -163,7 +160,7 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Net
         node_of=node_of.astype(np.int64),
         started_s=start_seconds(executions),
         node_metrics=scale_changes(history.telemetry, fitting.durations(executions), scales.node_metrics),
-        performance=tables.in_place(performance).astype(np.float32),
+        performance=performance,
         labels=labels_of(executions),
     )
 

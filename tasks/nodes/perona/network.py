@@ -31,7 +31,8 @@ from torch import Tensor, nn
 
 from tasks.errors import BadInput
 from tasks.nodes.params import ModelParams, NetworkParams
-from tasks.nodes.perona.inputs import Floats, Floats32, GraphBatch, NetworkInputs
+from tasks.nodes.perona.inputs import Floats32, GraphBatch, NetworkInputs
+from tasks.nodes.type_tables import Floats
 from tasks.params import Params
 
 HOPS = 3  # of the topology adaptive convolution, as in the authors' code

@@ -135,6 +135,7 @@ def _number(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
+EDGES = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)  # of intervals
 ALL = "all"  # instead of an aspect: the one number of a node
 COLUMNS = ["aspect", "place", "node", "machine_type", "score", "low", "high", "n_tied", "n_executions", "n_types"]
 COLUMNS += ["lacks", "shared", "shared_place"]
@@ -155,7 +156,6 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
     counted = tables.of_aspects(params.left_out_aspects)
     levels = levels_of(counted, params)
     spreads = spreads_of(counted, reference)
-    edges = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     scores = score_nodes(tables, reference, params)
     usual = usual_aspects(reference.table)
     fitted = shared_components(scores, tables.machine_types)
@@ -166,7 +166,7 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
         node_draws = draw_scores(node, number, spreads, levels, params)
         if node_draws is None:
             continue
-        low, high = np.quantile(node_draws.drawn, edges, axis=0)
+        low, high = np.quantile(node_draws.drawn, EDGES, axis=0)
         for at, aspect in enumerate((ALL, *levels.aspects)):
             if np.isnan(node_draws.seen[at]):
                 continue
@@ -191,8 +191,8 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
     for aspect in (ALL, *levels.aspects):
         of_aspect = frame[frame["aspect"] == aspect]
         drawn = {str(node): draws[aspect, node] for node in of_aspect["node"]}
-        parts.append(placed(of_aspect, "score", drawn, CONFIDENCE).assign(shared_place=np.nan))
-    parts[0] = _placed_by_shared(parts[0], shared_draws, CONFIDENCE)
+        parts.append(placed(of_aspect, "score", drawn).assign(shared_place=np.nan))
+    parts[0] = _placed_by_shared(parts[0], shared_draws)
     return pd.concat([part[COLUMNS] for part in parts if len(part)], ignore_index=True)
 
 
@@ -202,10 +202,10 @@ def lacking(levels: Levels, by_aspect: Floats, usual: Collection[str]) -> list[s
     return [aspect for aspect, weight, score in rows if aspect in usual and weight > 0 and np.isnan(score)]
 
 
-def _placed_by_shared(nodes: pd.DataFrame, drawn: Mapping[str, Floats], confidence: float) -> pd.DataFrame:
+def _placed_by_shared(nodes: pd.DataFrame, drawn: Mapping[str, Floats]) -> pd.DataFrame:
     """With shared_place; with a single machine type in its order. nodes: by their one number."""
     for _, of_type in nodes[nodes["shared"].notna()].groupby("machine_type", dropna=False):
-        by_shared = placed(of_type, "shared", drawn, confidence)
+        by_shared = placed(of_type, "shared", drawn)
         if len(by_shared) == len(nodes):
             return by_shared.assign(shared_place=by_shared["place"].astype(np.float64))
         places = by_shared.set_index("node")["place"]
@@ -214,7 +214,7 @@ def _placed_by_shared(nodes: pd.DataFrame, drawn: Mapping[str, Floats], confiden
     return nodes
 
 
-def placed(nodes: pd.DataFrame, by: str, drawn: Mapping[str, Floats], confidence: float) -> pd.DataFrame:
+def placed(nodes: pd.DataFrame, by: str, drawn: Mapping[str, Floats]) -> pd.DataFrame:
     """The rows in order of a column, best first, those that lack nothing before others; with place and n_tied.
 
     drawn: of each node, (n_resamples,)."""
@@ -224,21 +224,21 @@ def placed(nodes: pd.DataFrame, by: str, drawn: Mapping[str, Floats], confidence
     draws, is_part = [drawn[node] for node in ordered["node"]], ordered["is_part"].tolist()
     places, first = [], 0
     for at in range(len(ordered)):
-        if is_part[at] != is_part[first] or not is_tie(draws[first], draws[at], confidence):
+        if is_part[at] != is_part[first] or not is_tie(draws[first], draws[at]):
             first = at
         places.append(first + 1)
     ordered = ordered.assign(place=places).drop(columns="is_part")
     return ordered.assign(n_tied=ordered.groupby("place")["node"].transform("size"))
 
 
-def is_tie(first: Floats, other: Floats, confidence: float) -> bool:
+def is_tie(first: Floats, other: Floats) -> bool:
     """Whether the interval of the ratio of two scores holds 1; unknown intervals tell nothing apart.
 
     first, other: (n_resamples,) logarithms, drawn independently."""
     apart = first - other
     if np.isnan(apart).any():
         return True
-    low, high = np.quantile(apart, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(apart, EDGES)
     return bool(low <= 0 <= high)
 
 

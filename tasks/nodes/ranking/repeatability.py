@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from tasks.nodes.params import MIN_EXECUTIONS
 from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, NodeTables, TypeTable, group_medians
 
 SIGNIFICANCE, POWER = 0.05, 0.8
@@ -56,14 +57,14 @@ class Repeatability:
     pairs: pd.DataFrame
 
 
-def repeatability_of(tables: NodeTables, is_counted: Bools, min_runs: int) -> Repeatability:
-    """Repeatability of each metric on each node with at least min_runs values above 0.
+def repeatability_of(tables: NodeTables, is_counted: Bools) -> Repeatability:
+    """Repeatability of each metric on each node with at least MIN_EXECUTIONS values above 0.
 
     is_counted: (n_executions,) executions that count, such as those without stress. Values of 0 or less have no
     logarithm and are left out."""
     metrics, pairs = [], []
     for table in tables.of_executions(is_counted).tables:
-        rows = _of_type(table, tables, min_runs)
+        rows = _of_type(table, tables)
         metrics.append(rows)
         pairs += [_pairs(metric_rows, table) for _, metric_rows in rows.groupby("metric", sort=False)]
     return Repeatability(_together(metrics), _together(pairs))
@@ -74,7 +75,7 @@ def _together(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(kept, ignore_index=True).drop(columns="deviation", errors="ignore") if kept else pd.DataFrame()
 
 
-def _of_type(table: TypeTable, tables: NodeTables, min_runs: int) -> pd.DataFrame:
+def _of_type(table: TypeTable, tables: NodeTables) -> pd.DataFrame:
     """One row a metric and node, with `deviation`, that of the logarithms."""
     n_nodes = len(tables.nodes)
     values = np.where(table.natural > 0, table.natural, np.nan)
@@ -84,7 +85,7 @@ def _of_type(table: TypeTable, tables: NodeTables, min_runs: int) -> pd.DataFram
     deviation = SD_OF_MAD * group_medians(np.abs(logs - log_medians[table.nodes]), table.nodes, n_nodes)
     counts = pd.DataFrame(~np.isnan(values)).groupby(table.nodes).sum().reindex(range(n_nodes), fill_value=0)
     middle, high = _reruns(logs, table, n_nodes)
-    number, metric = np.nonzero(counts.to_numpy() >= min_runs)
+    number, metric = np.nonzero(counts.to_numpy() >= MIN_EXECUTIONS)
     cells = (number, metric)
     return pd.DataFrame(
         {

@@ -18,7 +18,6 @@ from tasks.nodes.perona.fingerprints import (
     fingerprint,
     learn_norm_reference,
     log_scores_of,
-    plane_of,
     promote_if_better,
     rank_fingerprints,
     trained_in_use,
@@ -168,19 +167,6 @@ def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed(
     assert calm_executions(executions, found, flagged).tolist() == [True, False, True, False, False, True, False]
 
 
-def prints_of_codes(enc):
-    enc = np.asarray(enc, dtype=float)
-    with np.errstate(divide="ignore"):
-        return Fingerprints(enc, np.log(np.abs(enc).max(axis=1)))
-
-
-def test_two_types_lie_at_the_ends_of_the_line_between_their_directions():
-    """Directions (1, 0, 0) and (0, 1, 0) lie √2 apart, at ± 1/√2 of their middle; no variance is left beside it."""
-    places, shown = plane_of(rows_of_nodes([0, 1], [0, 1]), prints_of_codes([[3, 0, 0], [0, 5, 0]]))
-    assert np.abs(places[:, 0]) == pytest.approx([np.sqrt(0.5)] * 2) and places[:, 0].sum() == pytest.approx(0)
-    assert places[:, 1] == pytest.approx([0, 0]) and shown == pytest.approx(1)
-
-
 QUICK = ScoreParams(resamples=100)
 
 
@@ -217,8 +203,8 @@ def test_a_model_of_a_source_that_knows_of_no_stress_has_fingerprints(nodes_log,
     assert found["metric"] == "error_ratio" and found["champion_id"] == found["model_id"]
     _, model = trained_in_use(nodes_log, "log")
     history, _ = benchmarks_of(nodes_log, "log", QUICK)
-    told = fingerprint(history, model, np.zeros(len(history.executions), dtype=bool), QUICK)
-    assert len(told.executions) == len(history.executions) and np.isfinite(told.executions["score"]).all()
+    told, _ = fingerprint(history, model, np.zeros(len(history.executions), dtype=bool), QUICK)
+    assert len(told) == len(history.executions) and np.isfinite(told["score"]).all()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ PARAMS = ScoreParams(resamples=400)
 
 def ranked(tables, params=PARAMS, is_reference=None):
     mask = np.ones(tables.n_executions, dtype=bool) if is_reference is None else is_reference
-    table = rank_nodes(tables, learn_reference(tables, mask, params), params)
+    table = rank_nodes(tables, learn_reference(tables, mask), params)
     nodes = table[table["aspect"] == "all"].reset_index(drop=True)
     return SimpleNamespace(table=table, nodes=nodes, best=tuple(nodes["node"][nodes["place"] == 1]))
 
@@ -123,7 +123,7 @@ def test_a_tie_is_an_interval_that_holds_one():
     """The quantiles of -1, -0.98, … 1 at 0.025 and 0.975 are -0.95 and 0.95: a shift by 0.94 leaves 0 inside."""
     ones = np.linspace(-1, 1, 101)
     for shift, is_tied in ((0.94, True), (-0.94, True), (0.96, False), (-0.96, False), (np.nan, True)):
-        assert is_tie(ones + shift, np.zeros(101), 0.95) is is_tied
+        assert is_tie(ones + shift, np.zeros(101)) is is_tied
 
 
 PART = [["b", 1, ""], ["a", 2, ""], ["c", 3, "memory"]]
@@ -294,7 +294,7 @@ def test_one_thread_and_all_threads_are_apart(tmp_path: Path) -> None:
 
 def ranking_of(file: str) -> pd.DataFrame:
     history = read_results([file], ReadParams(), "").history
-    return answer(history, *learn(history, PreprocessParams(), ScoreParams()), ScoreParams()).ranking
+    return answer(history, *learn(history, PreprocessParams()), ScoreParams()).ranking
 
 
 def test_a_ranking_has_one_thread_and_all_as_aspects_of_their_own(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from tasks.nodes.ranking.repeatability import repeatability_of, runs_needed, runs_to_see_change
 
 
-def measured(tables, min_runs=3):
-    return repeatability_of(tables, np.ones(tables.n_executions, dtype=bool), min_runs)
+def measured(tables):
+    return repeatability_of(tables, np.ones(tables.n_executions, dtype=bool))
 
 
 def test_figures_of_five_runs(table, together):
@@ -41,7 +41,7 @@ def test_so_many_runs_have_the_power_that_is_promised():
 
 def test_pairs_of_nodes_by_metric(table, together):
     rows = [(node, level * step) for level, node in ((100, 0), (200, 1)) for step in (0.98, 1.0, 1.02, 1.0, 0.99)]
-    found = measured(together(table(rows)), min_runs=5)
+    found = measured(together(table(rows)))
     pair = found.pairs.iloc[0]
     assert (pair["one"], pair["other"]) == ("a", "b") and pair["ratio"] == pytest.approx(0.5)
     assert pair["n_runs"] == 2
@@ -50,7 +50,7 @@ def test_pairs_of_nodes_by_metric(table, together):
 
 def test_reruns_are_those_of_one_node(table, together):
     """Runs of two nodes alternate: between them the values jump, within each nothing changes."""
-    rows = [(0, 100), (1, 900)] * 4
+    rows = [(0, 100), (1, 900)] * 5
     found = measured(together(table(rows))).metrics
     assert found["rerun_median"].tolist() == [0, 0] and found["cv"].tolist() == [0, 0]
 

@@ -21,7 +21,7 @@ from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
 from tasks.record.facts import Usages, all_known, disturbance_between, known
 from tasks.record.parts import CLEAN
-from tasks.record.processes import cpu_s, io_of, members
+from tasks.record.processes import cpu_s, members
 
 VERSION_FLAG = {"ioping": "-v", "qperf": "--version"}  # their logs do not hold their version
 WAIT_S = 10.0
@@ -31,9 +31,6 @@ STARTING_S = 0.15  # time that its start takes, with its full speed
 LEAST_CORES = 0.0005  # mean, while the benchmark ran: a stressor that sleeps uses none
 TICKS_S = 0.05  # without a group processor time is counted in ticks of 10 ms: a shorter time tells nothing
 MARGIN_S = 30.0
-IO_FIELDS = ("rchar", "wchar", "read_bytes", "write_bytes")
-
-
 NO_STRESS = Dose(benchmark="none", level=1, name="none")
 
 
@@ -43,18 +40,16 @@ class StressReading:
 
     at_s: float
     cpu_s: float
-    io_bytes: float
     throttled_s: float
     is_alive: bool
 
 
 @dataclass(frozen=True)
 class StressOutcome:
-    """What became of a dose. cores, bytes_per_s: what the stressor used while the benchmark ran."""
+    """What became of a dose. cores: what the stressor used while the benchmark ran."""
 
     is_applied: bool
     cores: float = 0.0
-    bytes_per_s: float = 0.0
     throttled_ratio: float = 0.0
 
 
@@ -105,24 +100,24 @@ class Stressor:
     def read(self) -> StressReading:
         """What it has used so far."""
         groups, running = self.place.groups, self.running
-        pids = self.group.processes() if self.group else members(running.process.pid) if running else []
         waited = throttled_s(groups.bench) if groups else 0.0
         is_alive = running.is_alive if running else not self.dose.command
         if self.dose.delay_ms:
             is_alive = is_alive and self.place.link is not None and self.place.link.is_delayed
-        used_s = self.group.usage_s() if self.group else sum(map(cpu_s, pids))
-        return StressReading(time.monotonic(), used_s, sum(map(_moved_bytes, pids)), waited, is_alive)
+        used_s = (
+            self.group.usage_s() if self.group else sum(map(cpu_s, members(running.process.pid) if running else ()))
+        )
+        return StressReading(time.monotonic(), used_s, waited, is_alive)
 
     def outcome(self, before: StressReading, after: StressReading) -> StressOutcome:
         """Whether it was at work from the one reading to the other. A stressor that has ended was not."""
         lasted_s = max(after.at_s - before.at_s, NAP_S)
         cores = (after.cpu_s - before.cpu_s) / lasted_s
-        bytes_per_s = max(0.0, after.io_bytes - before.io_bytes) / lasted_s
         throttled = (after.throttled_s - before.throttled_s) / lasted_s
         has_cpu_time = bool(self.dose.command) and (self.group is not None or lasted_s >= TICKS_S)
         works = before.is_alive and after.is_alive and (cores >= LEAST_CORES or not has_cpu_time)
         slows = self.dose.throttle_ratio >= 1 or throttled > 0
-        return StressOutcome(works and slows, cores, bytes_per_s, throttled)
+        return StressOutcome(works and slows, cores, throttled)
 
     def stop(self) -> None:
         """End it, and keep its last words if it had ended before."""
@@ -152,11 +147,6 @@ def applied(dose: Dose, place: NodePlace, limit_s: float) -> Iterator[Stressor]:
         yield stressor
     finally:
         stressor.stop()
-
-
-def _moved_bytes(pid: int) -> float:
-    counters = io_of(pid)
-    return float(sum(counters.get(name, 0) for name in IO_FIELDS))
 
 
 @dataclass(frozen=True)

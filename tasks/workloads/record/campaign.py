@@ -1,16 +1,16 @@
 """A recording of workloads from end to end: rounds, runs, part files. The way in is `record_workloads`."""
 
+import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
 from tasks.machine import campaign_group, counts_hardware_events, remove_scratch, scratch_folder
-from tasks.record.campaign import Progress, RecordSummary, recording
+from tasks.record.campaign import Progress, RecordSummary, in_time, recording
 from tasks.record.facts import machine_facts
 from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
@@ -26,13 +26,6 @@ MAY_BE_ENTERED = 0o011  # the workloads' folders belong to another user
 PREFIX = "whorl-workloads-"
 CPU_WEIGHT = 800  # against the rest of the machine, whose groups have 100: a run is measured, and others wait
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkloadsRecorded(RecordSummary):
-    """What a call did. sampler_cores: the sampler's own cost, mean and most."""
-
-    sampler_cores: tuple[float, float]
 
 
 def programs_of(params: RecordParams) -> Mapping[str, Program]:
@@ -60,14 +53,14 @@ def record_workloads(
     *,
     programs: Mapping[str, Program] | None = None,
     lock: str | None = None,
-) -> WorkloadsRecorded:
+) -> RecordSummary:
     """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.
 
     progress: called with (clean, planned) after each run. Each call goes on for params.minutes where the last one
-    stopped. When it ends, by return, exception or SIGTERM, all that was recorded is in parts, and no process and no
-    control group is left; after a kill the next call finds every finished run. Raises MissingTool, BadSetting (another
-    campaign in out_dir, another recording at work, an unknown workload), BadInput (a part cannot be read)."""
-    began = time.monotonic()
+    stopped. What it returns has as `more` sampler_cores, the sampler's own cost. When it ends, by return, exception or
+    SIGTERM, all that was recorded is in parts, and no process and no control group is left; after a kill the next call
+    finds every finished run. Raises MissingTool, BadSetting (another campaign in out_dir, another recording at work, an
+    unknown workload), BadInput (a part cannot be read)."""
     ours = runnable(params, programs)
     with recording("workloads", out_dir, lock):
         ledger = RunLedger(out_dir, params, make_plan(params, ours), machine_facts(has_pmu=counts_hardware_events()))
@@ -77,9 +70,7 @@ def record_workloads(
         finally:
             remove_scratch(scratch, params.scratch)
             ledger.parts.close()
-    costs = ledger.costs or [0.0]
-    sampler_cores = (sum(costs) / len(costs), max(costs))
-    return WorkloadsRecorded(**ledger.summary(isolation, began), sampler_cores=sampler_cores)
+    return ledger.summary(isolation, sampler_cores=sum(ledger.costs) / max(1, len(ledger.costs)))
 
 
 def _record(
@@ -91,71 +82,52 @@ def _record(
         bench = Bench(params, programs, group, PerfPlan(params.perf), machine_name(params.machine))
         if group is None:
             logger.warning("no control groups here: counters of the workload's own group are missing")
-
-        def keep(outcome: Outcome) -> None:
-            ledger.keep(outcome)
-            _log(outcome, ledger)
-            progress(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.runs))
-
-        for runs in ledger.todo():
-            if runs and time.monotonic() <= until_s:
-                Round(bench, scratch, until_s).record(runs, keep)
+        for runs in in_time(filter(None, ledger.todo()), until_s):
+            with contextlib.closing(_round(bench, scratch, runs, until_s)) as outcomes:
+                for outcome in outcomes:
+                    ledger.keep(outcome)
+                    _log(outcome, ledger)
+                    progress(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.runs))
     return "cgroups" if group else "none"
 
 
-@dataclass
-class Round:
-    """The runs that are left of one round; none starts after until_s on the monotonic clock."""
+def _round(bench: Bench, scratch: Path, runs: Sequence[PlannedRun], until_s: float) -> Generator[Outcome]:
+    """What became of the runs that are left of one round, none started after until_s: programs are prepared afresh, and
+    their services and data are gone at the end."""
+    scratch.chmod(scratch.stat().st_mode | MAY_BE_ENTERED)
+    places: dict[str, ProgramPlace] = {}
+    lost: dict[str, str] = {}  # what could not be prepared, with the reason
+    try:
+        for name in in_time(dict.fromkeys(name for run in runs for name in run.programs), until_s):
+            if reason := _prepare(bench, scratch, name, places):
+                lost[name] = reason
+        for run in in_time(runs, until_s):
+            reasons = [lost[name] for name in run.programs if name in lost]
+            yield Outcome(run, "failed", error=reasons[0]) if reasons else bench.record(run, places)
+    finally:
+        for name, place in places.items():
+            bench.programs[name].stop(place)
+            shutil.rmtree(scratch / name, ignore_errors=True)
 
-    bench: Bench
-    scratch: Path
-    until_s: float
-    places: dict[str, ProgramPlace] = field(default_factory=dict)
 
-    def record(self, runs: Sequence[PlannedRun], keep: Callable[[Outcome], None]) -> None:
-        """Prepare, run one after the other, hand each outcome to `keep`, and stop all services at the end."""
-        self.scratch.chmod(self.scratch.stat().st_mode | MAY_BE_ENTERED)
-        try:
-            lost = self._prepare(dict.fromkeys(name for run in runs for name in (run.workload, run.beside) if name))
-            for run in runs:
-                if time.monotonic() > self.until_s:
-                    return
-                if reasons := [lost[name] for name in (run.workload, run.beside) if name in lost]:
-                    keep(Outcome(run, "failed", error=reasons[0]))
-                    continue
-                keep(self.bench.record(run, self.places))
-        finally:
-            self.stop()
-
-    def _prepare(self, workloads: Iterable[str]) -> dict[str, str]:
-        """Fresh data for each; returns those that could not be prepared, with the reason."""
-        lost: dict[str, str] = {}
-        for name in workloads:
-            if time.monotonic() > self.until_s:
-                break
-            folder = self.scratch / name
-            if folder.is_dir():  # of a recorder that was killed
-                self.bench.programs[name].stop(make_place(folder))
-            shutil.rmtree(folder, ignore_errors=True)
-            place = self.places[name] = make_place(folder)
-            began, program = time.monotonic(), self.bench.programs[name]
+def _prepare(bench: Bench, scratch: Path, name: str, places: dict[str, ProgramPlace]) -> str:
+    """Give a program a place with fresh data; returns why that cannot be."""
+    began, program, folder = time.monotonic(), bench.programs[name], scratch / name
+    if folder.is_dir():  # of a recorder that was killed
+        program.stop(make_place(folder))
+    shutil.rmtree(folder, ignore_errors=True)
+    places[name] = make_place(folder)
+    try:
+        with own_group(bench.group, f"prepare-{name}") as group:
             try:
-                with own_group(self.bench.group, f"prepare-{name}") as group:
-                    try:
-                        program.prepare(joined(place, group, self.bench.params.seed))
-                    finally:
-                        program.stop(place)
-                logger.info("prepared %s in %.1f s", name, time.monotonic() - began)
-            except WhorlError as error:
-                logger.warning("%s cannot be prepared: %s", name, error)
-                lost[name] = str(error)
-        return lost
-
-    def stop(self) -> None:
-        """End all services and remove their data."""
-        for name, place in self.places.items():
-            self.bench.programs[name].stop(place)
-            shutil.rmtree(self.scratch / name, ignore_errors=True)
+                program.prepare(joined(places[name], group, bench.params.seed))
+            finally:
+                program.stop(places[name])
+    except WhorlError as error:
+        logger.warning("%s cannot be prepared: %s", name, error)
+        return str(error)
+    logger.info("prepared %s in %.1f s", name, time.monotonic() - began)
+    return ""
 
 
 def _log(outcome: Outcome, ledger: RunLedger) -> None:

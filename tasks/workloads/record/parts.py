@@ -59,12 +59,8 @@ class RunLedger(Ledger[PlannedRun]):
             return
         table = pa.concat_tables(map(table_of, outcome.telemetry), promote_options="default")
         about = {"unavailable": [asdict(unavailable) for unavailable in outcome.unavailable], "giveaways": GIVEAWAYS}
-        self.parts.keep(
-            run_id,
-            table,
-            self.record | about | {"runs": {telemetry.run_id: outcome.facts for telemetry in outcome.telemetry}},
-        )
-        self.statuses[run_id] = outcome.status
+        about |= {"runs": {telemetry.run_id: outcome.facts for telemetry in outcome.telemetry}}
+        self.add(run_id, table, self.record | about, outcome.status)
         self.costs.append(outcome.facts["sampler_cores"])
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tasks.nodes.execution import Fault, MetricValue, ParsedLog
-from tasks.nodes.record.campaign import NodesRecorded, record_nodes
+from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, NodeParams, RecordParams
 from tasks.nodes.tools.parsing import Parser
+from tasks.record.campaign import RecordSummary
 
 HOLD = """#!/bin/sh
 if [ -e {root}/hold-{stage} ]; then touch {root}/seen-{stage}; sleep 60; fi
@@ -142,10 +143,10 @@ def parsers() -> dict[str, Parser]:
 
 
 @pytest.fixture
-def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Parser]) -> Callable[..., NodesRecorded]:
+def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Parser]) -> Callable[..., RecordSummary]:
     """Record with changed parameters into one folder."""
 
-    def go(progress: Any = None, **changes: Any) -> NodesRecorded:
+    def go(progress: Any = None, **changes: Any) -> RecordSummary:
         more = {key: changes.pop(key) for key in ("turn",) if key in changes}
         params = quick.model_copy(update=changes)
         return record_nodes(params, tmp_path / "out", progress, parsers=parsers, lock=lock, **more)

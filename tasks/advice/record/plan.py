@@ -102,7 +102,6 @@ class RecordParams(Params):
 
     minutes: float = Field(75, gt=0, le=2880, description="How long this call starts runs; the next call goes on")
     seed: int = Field(19, ge=0, le=2**31, description="Decides data, inputs, parameters and the order of runs")
-    prices_at: str = Field("2026-11-22", description="Day on which the prices were invented")
     types: tuple[EmulatedType, ...] = Field(TYPES, min_length=2, description="Machine types; the first is type A")
     jobs: tuple[RecurringJob, ...] = Field(JOBS, min_length=1, description="Recurring jobs")
     blocks: int = Field(10, ge=1, le=1000, description="Stretches of the campaign, each with every job on every type")

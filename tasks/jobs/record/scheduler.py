@@ -200,14 +200,10 @@ class Scheduler:
         template, is_merge = run.job.template, vertex.stage == "merge"
         sku = next(state.sku for state in self.cluster.skus.values() if slot in state.slots)
         n_threads = max(1, job.promised[sku.name] // THREAD_TOKENS) if self.slots[slot] is None else 1
-        return Order(
-            vertex_id=f"{job.run_id}/{vertex.number}",
-            sql=run.merge if is_merge else run.sql,
-            data_set=template.data_set,
-            parts=vertex.parts,
-            source=template.source,
-            databases=template.databases,
-            writes=template.writes,
+        return template.order(
+            f"{job.run_id}/{vertex.number}",
+            run.merge if is_merge else run.sql,
+            vertex.parts,
             partials=tuple(done.answer.order.result for done in job.done if done.answer.order.result)
             if is_merge
             else (),

@@ -141,6 +141,10 @@ class Template:
     merge: str = ""
     is_exact: bool = True
 
+    def order(self, vertex_id: str, sql: str, parts: tuple[int, int] | None, **more: Any) -> "Order":
+        """An order to a worker over this template's data; more: what else an Order says."""
+        return Order(vertex_id, sql, self.data_set, parts, self.source, self.databases, self.writes, **more)
+
 
 @cache
 def templates() -> tuple[Template, ...]:

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -85,6 +86,16 @@ def cpu_model() -> str:
     lines = _text(Path("/proc/cpuinfo")).splitlines()
     named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
     return named if lines else platform.processor() or "unknown"
+
+
+def machine_name() -> str:
+    """This machine as a type of machine: its processor and its cores, in lower-case words and dashes."""
+    return f"{slug(cpu_model())}-{os.cpu_count() or 0}-cores"
+
+
+def slug(text: str) -> str:
+    """A text as lower-case words and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def free_bytes(folder: Path) -> int:

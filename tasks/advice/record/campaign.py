@@ -34,7 +34,7 @@ from tasks.advice.record.plan import (
 )
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.record.pool import OrderResult, WorkerPool, build_data
-from tasks.jobs.record.templates import DATA_SETS, PARTS, MeasuredVertex
+from tasks.jobs.record.templates import DATA_SETS, PARTS
 from tasks.machine import ControlGroup, campaign_group, remove_scratch, scratch_folder
 from tasks.nodes.record.bench import Bench
 from tasks.nodes.record.campaign import end_leftovers, finished, keep_execution, parts_in
@@ -318,7 +318,7 @@ class Session:
         cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, usages.now())
         after = io_of(pid)
         self.result.unlink(missing_ok=True)
-        vertex = MeasuredVertex(**answer.measured) if answer.measured is not None else None
+        vertex = answer.vertex
         reason = "time limit" if is_killed else (vertex.error if vertex else answer.error)
         lived = vertex is not None and after and moved
         return {

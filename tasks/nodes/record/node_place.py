@@ -195,7 +195,7 @@ def make_place(
     """A place for a node; what it cannot have here is among its faults. campaign: the group of all nodes, if any."""
     folder = scratch / params.name
     folder.mkdir(parents=True, exist_ok=True)
-    groups, faults = make_groups(campaign, params, folder) if campaign else (None, _unlimited(params))
+    groups, faults = make_groups(campaign, params, folder)
     link = None
     if has_network:
         try:
@@ -207,16 +207,6 @@ def make_place(
     for fault in faults:
         logger.warning("%s: %s", params.name, fault)
     return NodePlace(params, is_emulated, folder, groups, link, faults)
-
-
-def _unlimited(params: NodeParams) -> list[str]:
-    """What of a node there is not without control groups."""
-    limits = {
-        f"CPU quota of {params.cpu_percent:g} %": params.cpu_percent,
-        f"memory limit of {params.memory_mib:g} MiB": params.memory_mib,
-        f"disk limit of {params.disk_mb_per_s:g} MB/s": params.disk_mb_per_s,
-    }
-    return [f"{what}: no control groups here" for what, limit in limits.items() if limit]
 
 
 def program(name: str) -> str:

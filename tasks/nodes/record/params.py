@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import platform
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from tasks.machine import cpu_model
+from tasks.machine import machine_name, slug
 from tasks.params import Params
 
 Aspect = Literal["cpu", "memory", "disk", "network"]
@@ -298,10 +296,9 @@ def nodes_of(params: RecordParams) -> tuple[NodeParams, ...]:
     if params.place == "emulated":
         return params.emulated
     name = node_name(params.node or platform.node()) or "local"
-    machine_type = params.machine_type or f"{node_name(cpu_model())}-{os.cpu_count() or 0}-cores"
-    return (NodeParams(name=name, machine_type=machine_type),)
+    return (NodeParams(name=name, machine_type=params.machine_type or machine_name()),)
 
 
 def node_name(text: str) -> str:
     """A name as executions carry it: lower-case words and dashes, at most 60 characters."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
+    return slug(text)[:60].strip("-")

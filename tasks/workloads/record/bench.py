@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadSetting, NotFound, WhorlError
-from tasks.machine import CGROUP_ROOT, ControlGroup
+from tasks.machine import CGROUP_ROOT, ControlGroup, machine_name
 from tasks.record.facts import DIGITS, NAN, Disturbance, all_known, known, shared_server_cpu_s
 from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
-from tasks.workloads.record.parts import machine_name
 from tasks.workloads.record.plan import Outcome, PlannedRun
 from tasks.workloads.record.programs.program import Program, ProgramPlace
 from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, SampledStretch, perf_group, sample
@@ -406,7 +405,7 @@ def _sampled(
         counters=sampled.counters,
         at_s=sampled.at_s,
         values=sampled.values,
-        machine=machine_name(settings.machine),
+        machine=settings.machine or machine_name(),
         started_at=sampled.started_at,
         interval_s=settings.interval_s,
         missing=tuple(f"{unavailable.counter}: {unavailable.reason}" for unavailable in (*missing, *lacking)),

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
-from tasks.machine import campaign_group, counts_hardware_events, remove_scratch, scratch_folder
+from tasks.machine import campaign_group, counts_hardware_events, machine_name, remove_scratch, scratch_folder
 from tasks.record.campaign import Progress, RecordSummary, in_time, recording
 from tasks.record.facts import machine_facts
 from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.bench import Bench, joined, own_group
-from tasks.workloads.record.parts import RunLedger, machine_name
+from tasks.workloads.record.parts import RunLedger
 from tasks.workloads.record.plan import BETWEEN_RUNS_S, Outcome, Plan, PlannedRun, make_plan, named_programs
 from tasks.workloads.record.programs import COMPANIONS, PROGRAMS
 from tasks.workloads.record.programs.program import Program, ProgramPlace, lacks, make_place
@@ -79,7 +79,7 @@ def _record(
     run_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
     until_s = time.monotonic() + params.minutes * 60 - run_s
     with campaign_group(weight=CPU_WEIGHT, prefix=PREFIX, controllers=CONTROLLERS) as group:
-        bench = Bench(params, programs, group, PerfPlan(params.perf), machine_name(params.machine))
+        bench = Bench(params, programs, group, PerfPlan(params.perf), params.machine or machine_name())
         if group is None:
             logger.warning("no control groups here: counters of the workload's own group are missing")
         for runs in in_time(filter(None, ledger.todo()), until_s):

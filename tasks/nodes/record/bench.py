@@ -126,7 +126,7 @@ class Stressor:
                 self.last_words = self.running.last_words()
             self.running.end()
             self.running = None
-            self.place.servers.stop(STRESS)  # it would still be busy with us when the next one comes
+            self.place.stop_server(STRESS)  # it would still be busy with us when the next one comes
         if self.dose.delay_ms and self.place.link:
             self.place.link.delay(0)
         groups, cores = self.place.groups, self.place.cpu_cores
@@ -181,14 +181,14 @@ class Bench:
         words = place.command(template.command, place.values(purpose=template.benchmark, limit_s=template.limit_s))
         around = place.around(place.groups.bench if place.groups else None)
         with applied(dose or NO_STRESS, place, template.limit_s) as stressor:
-            at_work = [active.process.pid for active in (*place.servers.running.values(), stressor.running) if active]
+            at_work = [active.process.pid for active in (*place.servers.values(), stressor.running) if active]
             stressed = stressor.read()
             load_1m, before, started_at = os.getloadavg()[0], self.usages.now(at_work), datetime.now(UTC)
             running, exit_status = run(words, around, place.folder / "log", template.limit_s)
             after, stressed_after = self.usages.now(at_work), stressor.read()
         stress = stressor.outcome(stressed, stressed_after) if dose else None
         if exit_status is None and template.is_network:
-            place.servers.stop(template.benchmark)  # it may still wait for the client that was killed
+            place.stop_server(template.benchmark)  # it may still wait for the client that was killed
         log, disturbance = running.output(), disturbance_between(before, after)
         parser = self.parsers.get(planned.benchmark)
         parsed = parser.parse(log) if parser else None

@@ -287,24 +287,24 @@ class ControlGroup:
     def limit_memory(self, mib: float) -> bool:
         """Set the memory that the group may use; false where the system does not let us."""
         name = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
-        return self._try_to_write("memory", name, str(round(mib * MIB)))
-
-    def limit_reads(self, device: str, bytes_per_s: float) -> bool:
-        """Set how fast the group may read the disk MAJOR:MINOR; false where the system does not let us."""
-        rate = round(bytes_per_s)
-        if self.version == 2:
-            return self._try_to_write("blkio", "io.max", f"{device} rbps={rate}")
-        return self._try_to_write("blkio", "blkio.throttle.read_bps_device", f"{device} {rate}")
-
-    def _try_to_write(self, controller: str, name: str, text: str) -> bool:
-        folder = self.folders.get(controller)
-        if folder is None:
-            return False
         try:
-            (folder / name).write_text(text)
-        except OSError:
+            (self.folders["memory"] / name).write_text(str(round(mib * MIB)))
+        except (OSError, KeyError):
             return False
         return True
+
+    def limit_disk(self, folder: Path, bytes_per_s: float, sides: Sequence[str] = ("read", "write")) -> None:
+        """Set how fast the group may read and write the disk of a folder. Raises OSError, KeyError, ValueError.
+
+        Version 1 limits only what goes past the page cache when it is written; reads that miss it always count."""
+        device, rate, files = disk_of(folder), round(bytes_per_s), self.folders["blkio"]
+        if device is None:
+            raise ValueError(f"{folder} is on no disk of its own")
+        if self.version == 2:
+            (files / "io.max").write_text(" ".join([device, *(f"{side[0]}bps={rate}" for side in sides)]))
+            return
+        for side in sides:
+            (files / f"blkio.throttle.{side}_bps_device").write_text(f"{device} {rate}")
 
     def remove(self) -> None:
         """Remove the group and those inside it; one that still holds a process stays."""

@@ -24,7 +24,6 @@ from tasks.machine import (
     UNLIMITED,
     ControlGroup,
     campaign_group,
-    disk_of,
     not_installed,
     read_cgroups,
     tied_to_parent,
@@ -228,10 +227,11 @@ def _state(sku: Sku, main: ControlGroup | None, source: str, scratch: Path) -> S
     group = main.child(sku.name)
     group.share_controllers()
     set_tokens(group, sku, sku.tokens)
-    device = disk_of(scratch)
     if not group.limit_memory(sku.tokens * MEMORY_MIB_PER_TOKEN):
         logger.warning("%s: its memory cannot be limited", sku.name)
-    if device is None or not group.limit_reads(device, sku.read_mb_per_s * MB):
+    try:
+        group.limit_disk(scratch, sku.read_mb_per_s * MB, ["read"])
+    except (OSError, KeyError, ValueError):
         logger.warning("%s: its disk cannot be slowed down", sku.name)
     load_group = group.child("load", shares_disk=True)
     load_group.set_weight(LOAD_WEIGHT)

@@ -6,10 +6,9 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from tasks.machine import UNLIMITED, ControlGroup, disk_of, joining, tied_to_parent
+from tasks.machine import UNLIMITED, ControlGroup, joining, tied_to_parent
 from tasks.nodes.record.params import NodeParams
 from tasks.record.processes import end_session, last_words, start_in, started, wait_for_end
 
@@ -53,12 +52,12 @@ def set_limits(node: ControlGroup | None, params: NodeParams, folder: Path) -> l
         (
             f"memory limit of {params.memory_mib:g} MiB",
             params.memory_mib,
-            partial(_limit_memory, mib=params.memory_mib),
+            lambda group: _limit_memory(group, params.memory_mib),
         ),
         (
             f"disk limit of {params.disk_mb_per_s:g} MB/s",
             params.disk_mb_per_s,
-            partial(limit_disk, folder=folder, bytes_per_s=params.disk_mb_per_s * MB),
+            lambda group: group.limit_disk(folder, params.disk_mb_per_s * MB),
         ),
     )
     faults: list[str] = []
@@ -76,21 +75,6 @@ def set_limits(node: ControlGroup | None, params: NodeParams, folder: Path) -> l
 def _limit_memory(group: ControlGroup, mib: float) -> None:
     if not group.limit_memory(mib):
         raise ValueError("the system does not let us")
-
-
-def limit_disk(group: ControlGroup, folder: Path, bytes_per_s: float) -> None:
-    """Set how fast the group may read and how fast it may write the disk of the folder. Raises OSError, ValueError.
-
-    Version 1 limits only what goes past the page cache when it is written; reads that miss it are always limited."""
-    device = disk_of(folder)
-    if device is None:
-        raise ValueError(f"{folder} is on no disk of its own")
-    rate = round(bytes_per_s)
-    if group.version == 2:
-        (group.folders["blkio"] / "io.max").write_text(f"{device} rbps={rate} wbps={rate}")
-        return
-    for side in ("read", "write"):
-        (group.folders["blkio"] / f"blkio.throttle.{side}_bps_device").write_text(f"{device} {rate}")
 
 
 def allow_share(group: ControlGroup, cores: float, ratio: float) -> None:

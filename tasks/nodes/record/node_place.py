@@ -24,7 +24,7 @@ from tasks.nodes.record.control_groups import (
     start,
 )
 from tasks.nodes.record.link import Link, NoNamespace, make_link
-from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams, words_of
+from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams
 from tasks.record.processes import LOOPBACK, free_port
 
 READY_S, NAP_S = 5.0, 0.01
@@ -120,8 +120,10 @@ class NodePlace:
 
     def command(self, text: str, values: dict[str, str]) -> list[str]:
         """The words of a command, its program by its full path. Raises MissingTool."""
-        tool, *rest = words_of(text, values)
-        return [program(tool), *rest]
+        tool, *rest = (word.format_map(values) for word in shlex.split(text))
+        if path := find_tool(tool):
+            return [path, *rest]
+        raise MissingTool(not_installed(tool))
 
     def serve(self, purpose: str, command: str) -> None:
         """Have the server for this listen on its port. Raises NoBenchmarkServer, MissingTool."""
@@ -195,14 +197,6 @@ def make_place(
     for fault in faults:
         logger.warning("%s: %s", params.name, fault)
     return NodePlace(params, is_emulated, folder, groups, link, faults)
-
-
-def program(name: str) -> str:
-    """The path of a program. Raises MissingTool with the Debian package that has it."""
-    path = find_tool(name)
-    if path is None:
-        raise MissingTool(not_installed(name))
-    return path
 
 
 def check_tools(templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose]) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from string import Formatter
 from typing import Any, Literal
@@ -33,11 +33,6 @@ def checked_command(text: str) -> str:
     if unknown:
         raise ValueError(f"no {{{unknown[0]}}} to fill in; expected some of {', '.join(PLACEHOLDERS)}")
     return text
-
-
-def words_of(command: str, values: Mapping[str, str]) -> list[str]:
-    """The words of a command, filled in."""
-    return [word.format_map(values) for word in shlex.split(command)]
 
 
 class BenchmarkTemplate(Params):

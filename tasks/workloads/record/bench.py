@@ -58,9 +58,9 @@ class Work(threading.Thread):
         if self.ident is not None:
             self.join(JOIN_S)
         if self.is_alive():
-            self.program.stop(self.place)
+            self.place.stop()
             self.join(JOIN_S)
-        self.program.stop(self.place)
+        self.place.stop()
 
 
 @contextlib.contextmanager

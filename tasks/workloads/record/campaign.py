@@ -106,23 +106,20 @@ def _round(bench: Bench, scratch: Path, runs: Sequence[PlannedRun], until_s: flo
             yield Outcome(run, "failed", error=reasons[0]) if reasons else bench.record(run, places)
     finally:
         for name, place in places.items():
-            bench.programs[name].stop(place)
+            place.stop()
             shutil.rmtree(scratch / name, ignore_errors=True)
 
 
 def _prepare(bench: Bench, scratch: Path, name: str, places: dict[str, ProgramPlace]) -> str:
     """Give a program a place with fresh data; returns why that cannot be."""
-    began, program, folder = time.monotonic(), bench.programs[name], scratch / name
+    began, folder = time.monotonic(), scratch / name
     if folder.is_dir():  # of a recorder that was killed
-        program.stop(make_place(folder))
+        make_place(folder).stop()
     shutil.rmtree(folder, ignore_errors=True)
     places[name] = make_place(folder)
     try:
         with own_group(bench.group, f"prepare-{name}") as group:
-            try:
-                program.prepare(joined(places[name], group, bench.params.seed))
-            finally:
-                program.stop(places[name])
+            bench.programs[name].prepare(joined(places[name], group, bench.params.seed))
     except WhorlError as error:
         logger.warning("%s cannot be prepared: %s", name, error)
         return str(error)

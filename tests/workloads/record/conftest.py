@@ -48,10 +48,6 @@ class Busy:
         finally:
             place.stop()
 
-    def stop(self, place: ProgramPlace) -> None:
-        self.calls.append("stop")
-        place.stop()
-
 
 @pytest.fixture
 def place(scratch: Path) -> Iterator[ProgramPlace]:

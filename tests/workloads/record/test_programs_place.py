@@ -208,7 +208,7 @@ def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: Pr
     thread.start()
     while place.last_words("load") != "ready":
         thread.join(0.01)
-    sleeper.stop(place)
+    place.stop()
     thread.join(LIMIT_S)
     assert not thread.is_alive()
     assert errors == []

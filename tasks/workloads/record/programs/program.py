@@ -266,10 +266,6 @@ class Program(ABC):
         finally:
             place.stop()
 
-    def stop(self, place: ProgramPlace) -> None:
-        """End every process of the place at once, also those of a recorder that was killed; may be called twice."""
-        place.stop()
-
     def failure(self, place: ProgramPlace, name: str, problem: str) -> ProgramFailed:
         """The error of a process, with its last words."""
         return ProgramFailed(f"{self.name}: {name} {problem}: {place.last_words(name)}; see {place.log(name)}")

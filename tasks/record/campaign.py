@@ -74,7 +74,8 @@ class Ledger(Generic[P]):
 
     def begin(self, statuses: dict[str, str]) -> None:
         """Know what earlier calls have recorded."""
-        self.statuses, self.n_before = statuses, len(statuses)
+        self.statuses |= statuses
+        self.n_before = len(self.statuses)
 
     @property
     def runs(self) -> list[P]:

@@ -37,7 +37,7 @@ from tasks.jobs.record.pool import OrderResult, WorkerPool, build_data
 from tasks.jobs.record.templates import DATA_SETS, PARTS
 from tasks.machine import ControlGroup, campaign_group, remove_scratch, scratch_folder
 from tasks.nodes.record.bench import Bench
-from tasks.nodes.record.campaign import end_leftovers, finished, keep_execution, parts_in
+from tasks.nodes.record.campaign import KEYS, done_in, end_leftovers, keep_execution, parts_in
 from tasks.nodes.record.control_groups import CONTROLLERS, PREFIX
 from tasks.nodes.record.node_place import NodePlace, check_tools, make_place
 from tasks.nodes.record.params import RecordParams as NodesParams
@@ -276,7 +276,8 @@ class Session:
             lambda planned: planned.id_in(self.bench.campaign),
             repeats=params.repeats,
         )
-        self.benchmarks.begin({done.execution_id: done.status for done in finished(self.benchmarks.parts)})
+        for _, table, record in self.benchmarks.parts.recorded(KEYS):
+            self.benchmarks.begin({run: done.status for run, done in done_in(table, record).items()})
         self.statuses: Counter[str] = Counter()
 
     def run(self, ends_s: float) -> None:

@@ -10,15 +10,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.jobs.params import Campaign, LoadLevel, RecordParams
-from tasks.jobs.record.cluster import (
-    PLANNER,
-    MiniatureCluster,
-    Monitor,
-    load_source,
-    offered_load,
-    open_cluster,
-    versions,
-)
+from tasks.jobs.record.cluster import PLANNER, Monitor, load_source, offered_load, open_cluster, versions
 from tasks.jobs.record.plan import LoadPlan, PlannedRun, make_plan
 from tasks.jobs.record.pool import OrderResult, WorkerPool, build_data
 from tasks.jobs.record.run_rows import RunLedger, make_row
@@ -42,14 +34,11 @@ class Session:
         self,
         data_dir: Path,
         ledger: RunLedger,
-        params: Campaign,
-        cluster: MiniatureCluster,
-        pool: WorkerPool,
         scheduler: Scheduler,
         on_finished: Callable[[int], None],
     ) -> None:
-        self.ledger, self.params, self.cluster = ledger, params, cluster
-        self.pool, self.scheduler, self.on_finished = pool, scheduler, on_finished
+        self.ledger, self.scheduler, self.on_finished = ledger, scheduler, on_finished
+        self.params, self.cluster, self.pool = scheduler.params, scheduler.cluster, scheduler.pool
         self.monitor = Monitor()
         self.statuses: dict[str, int] = {}
         self._levels: dict[str, LoadLevel] = {}
@@ -181,9 +170,7 @@ def _record(params: Campaign, out_dir: Path, scratch: Path, report: Progress) ->
             slots = cluster.slots()
             with WorkerPool(slots, scratch) as pool:
                 scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
-                session = Session(
-                    scratch, ledger, params, cluster, pool, scheduler, lambda n: report(n_already + n, len(runs))
-                )
+                session = Session(scratch, ledger, scheduler, lambda n: report(n_already + n, len(runs)))
                 began_s, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
                 session.run(to_run, plan.load)
                 own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tasks.errors import BadSetting, WhorlError
 from tasks.machine import ControlGroup, campaign_group, root_group, scratch_folder
 from tasks.nodes.execution import SampledMetric, table_of
@@ -65,17 +67,11 @@ def keep_execution(
     ledger.add(execution.execution_id, table_of([execution]), about, outcome.status)
 
 
-def finished(parts: Parts, *, with_steady: bool = True) -> list[Done]:
-    """All executions that a folder holds, in parts or alone. Raises BadInput if a file cannot be read.
-
-    with_steady: also those of parts that were recorded without a plan."""
-    by_id: dict[str, Done] = {}
-    for _, table, record in parts.recorded(KEYS):
-        for row in table.to_pylist() if with_steady or record.get("plan") != STEADY else ():
-            del row["campaign"]
-            status = record[FACTS].get(row["execution_id"], {}).get("status", CLEAN)
-            by_id.setdefault(row["execution_id"], Done(**row, status=str(status)))
-    return list(by_id.values())
+def done_in(table: pa.Table, record: Record) -> dict[str, Done]:
+    """The executions of a file of a recording, by id."""
+    rows = table.drop_columns("campaign").to_pylist()
+    statuses = {run: facts.get("status", CLEAN) for run, facts in record[FACTS].items()}
+    return {row["execution_id"]: Done(**row, status=str(statuses.get(row["execution_id"], CLEAN))) for row in rows}
 
 
 class ExecutionLedger(Ledger[PlannedExecution]):
@@ -92,15 +88,17 @@ class ExecutionLedger(Ledger[PlannedExecution]):
         parts = parts_in(folder, record_of=lambda records: self.record | records[-1])
         rounds = () if plan is None else (plan,)
         super().__init__(parts, rounds, lambda execution: execution.id_in(self.campaign), repeats=params.repeats)
-        for path, table, record in parts.recorded(KEYS) if plan is not None else ():  # each call without a plan is one
-            if record.get("plan", digest) == STEADY or not table.num_rows:
+        self.done: dict[str, Done] = {}
+        for path, table, record in parts.recorded(KEYS):
+            if plan is not None and record.get("plan") == STEADY:  # each call without a plan is a campaign
                 continue
-            if "params" in record:
-                check_same(path, record, params, UNIMPORTANT, digest)
-            self.campaign = self.campaign or str(record.get("campaign") or table["campaign"][0].as_py())
+            if plan is not None and table.num_rows:
+                if "params" in record:
+                    check_same(path, record, params, UNIMPORTANT, digest)
+                self.campaign = self.campaign or str(record.get("campaign") or table["campaign"][0].as_py())
+            self.done = done_in(table, record) | self.done
         self.campaign = self.campaign or f"{datetime.now(UTC):%Y%m%dt%H%M%S%f}"  # two calls can begin in one second
         self.record = facts | {"params": deciding(params, UNIMPORTANT), "plan": digest, "campaign": self.campaign}
-        self.done = {execution.execution_id: execution for execution in finished(parts, with_steady=plan is None)}
         self.begin({execution.execution_id: execution.status for execution in self.done.values()})
 
     def keep(self, outcome: Outcome, telemetry: Sequence[SampledMetric]) -> None:

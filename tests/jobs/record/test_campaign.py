@@ -354,7 +354,7 @@ def session_of(data_folder, tmp_path, monkeypatch):
         ledger = RunLedger(out, settings, Plan((), ()))
         rows = []
         monkeypatch.setattr(ledger, "keep", lambda row, keep=ledger.keep: (rows.append(row), keep(row)))
-        made = Session(data_folder, ledger, settings, cluster, pool, scheduler, finished.append)
+        made = Session(data_folder, ledger, scheduler, finished.append)
         return SimpleNamespace(
             session=made, pool=pool, clock=clock, finished=finished, out=out, ledger=ledger, rows=rows
         )

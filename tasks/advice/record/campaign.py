@@ -44,7 +44,7 @@ from tasks.nodes.record.params import RecordParams as NodesParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools import PARSERS
 from tasks.record.campaign import Ledger, in_time, on_disk, recording
-from tasks.record.facts import Usages, disturbance_between, known, machine_facts
+from tasks.record.facts import disturbance_between, known, machine_facts, usage_now
 from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding, part_paths, read_table, write_json
 from tasks.record.processes import io_of
 
@@ -268,7 +268,7 @@ class Session:
             {template.benchmark: template for template in benchmarks_of(params)},
             places,
             PARSERS | {name: PARSERS[tool] for name, tool in SAME_TOOL.items()},
-            Usages(group),
+            group,
         )
         self.benchmarks: Ledger[PlannedExecution] = Ledger(
             parts_in(ledger.parts.folder / NODES, every_s=params.part_minutes * MINUTE_S),
@@ -299,12 +299,12 @@ class Session:
     def _row(self, planned: PlannedRun) -> dict[str, Any]:
         """Run it to its end, whatever that is, and say what it took."""
         kind = next(kind for kind in self.params.types if kind.name == planned.machine_type)
-        group, usages = self.pool.slots[kind.name], self.bench.usages
+        group = self.pool.slots[kind.name]
         if group is None:
             raise ValueError(f"{kind.name}: no control group; expected that of the type")
         self._wait_for(kind.name)
         pid = self.pool.workers[kind.name].process.pid
-        used, cpu_s, moved = usages.now(), group.usage_s(), io_of(pid)
+        used, cpu_s, moved = usage_now(self.bench.group), group.usage_s(), io_of(pid)
         order = job_templates()[planned.job].order(
             planned.run_id,
             planned.sql,
@@ -316,7 +316,7 @@ class Session:
         )
         self.pool.give(kind.name, order)
         answer, is_killed = self._answer(kind.name)
-        cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, usages.now())
+        cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, usage_now(self.bench.group))
         after = io_of(pid)
         self.result.unlink(missing_ok=True)
         vertex = answer.vertex

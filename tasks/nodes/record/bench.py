@@ -19,7 +19,7 @@ from tasks.nodes.record.node_place import STRESS, STRESS_SERVER, NodePlace
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
-from tasks.record.facts import Usages, all_known, disturbance_between, known
+from tasks.record.facts import all_known, disturbance_between, known, usage_now
 from tasks.record.parts import CLEAN
 from tasks.record.processes import cpu_s, members
 
@@ -164,14 +164,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all executions of a campaign share."""
+    """What all executions of a campaign share. group: of all nodes."""
 
     params: RecordParams
     campaign: str
     templates: Mapping[str, BenchmarkTemplate]
     places: Mapping[str, NodePlace]
     parsers: Mapping[str, Parser]
-    usages: Usages
+    group: ControlGroup | None
 
     def record(self, planned: PlannedExecution, dose: Dose | None) -> Outcome:
         """Run one execution to its end. Raises MissingTool, NoServer."""
@@ -183,9 +183,9 @@ class Bench:
         with applied(dose or NO_STRESS, place, template.limit_s) as stressor:
             at_work = [active.process.pid for active in (*place.servers.values(), stressor.running) if active]
             stressed = stressor.read()
-            load_1m, before, started_at = os.getloadavg()[0], self.usages.now(at_work), datetime.now(UTC)
+            load_1m, before, started_at = os.getloadavg()[0], usage_now(self.group, at_work), datetime.now(UTC)
             running, exit_status = run(words, around, place.folder / "log", template.limit_s)
-            after, stressed_after = self.usages.now(at_work), stressor.read()
+            after, stressed_after = usage_now(self.group, at_work), stressor.read()
         stress = stressor.outcome(stressed, stressed_after) if dose else None
         if exit_status is None and template.is_network:
             place.stop_server(template.benchmark)  # it may still wait for the client that was killed

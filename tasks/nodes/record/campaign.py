@@ -36,7 +36,7 @@ from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parsing import Parser
 from tasks.record.campaign import Ledger, Progress, RecordSummary, in_time, on_disk, recording
-from tasks.record.facts import Usages, machine_facts
+from tasks.record.facts import machine_facts
 from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding
 from tasks.record.processes import end_registered
 
@@ -112,21 +112,12 @@ class ExecutionLedger(Ledger[PlannedExecution]):
         return [execution for execution in self.done.values() if execution.node == node]
 
 
-@dataclass(frozen=True)
-class Stage:
-    """What is set up. places: by node, prepared; templates: those that can run on all of them."""
-
-    group: ControlGroup | None
-    places: Mapping[str, NodePlace]
-    templates: tuple[BenchmarkTemplate, ...]
-    sampler: NodeSampler
-
-
 @contextlib.contextmanager
 def staged(
     params: RecordParams, templates: Sequence[BenchmarkTemplate], doses: Sequence[Dose], campaign: str
-) -> Iterator[Stage]:
-    """Everything that the nodes need for these benchmarks and doses. What a killed recorder has left is ended first.
+) -> Iterator[tuple[ControlGroup | None, Mapping[str, NodePlace], tuple[BenchmarkTemplate, ...], NodeSampler]]:
+    """Everything that the nodes need for these benchmarks and doses: the group of all, each node's place, prepared, the
+    templates that can run on all of them, and a sampler at work. What a killed recorder has left is ended first.
 
     campaign: what tells its data from that of others. Raises MissingTool, NotPrepared."""
     scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=on_disk())
@@ -157,7 +148,7 @@ def staged(
         sampler = NodeSampler(readers, scratch, interval_s=params.interval_s)
         stack.callback(sampler.stop)
         sampler.start()
-        yield Stage(group, places, possible, sampler)
+        yield group, places, possible, sampler
 
 
 def _remove(scratch: Path) -> None:
@@ -360,39 +351,32 @@ def record_nodes(
     templates, doses = runnable(params, parsers)
     with (
         recording("nodes", out_dir, lock),
-        staged(params, templates, doses, str(out_dir.resolve())) as stage,
+        staged(params, templates, doses, str(out_dir.resolve())) as (group, places, possible, sampler),
     ):
-        plan = planned(params, stage.templates, has_groups=stage.group is not None)
-        _tell_lacking_stress(stage, params, plan)
-        unavailable = {name: list(place.faults) for name, place in stage.places.items() if place.faults}
-        isolation = "cgroups" if stage.group else "none"
+        plan, isolation = planned(params, possible, has_groups=group is not None), "cgroups" if group else "none"
+        lacking = lacking_stress(params, possible, has_groups=group is not None)
+        if plan is not None and lacking:  # told before anything runs
+            n_stressed, wanted = sum(one.stress_wanted for one in plan), len(plan) * params.stressed_ratio
+            message = "%d of the %d executions will be stressed, and not %.0f: %s"
+            logger.warning(message, n_stressed, len(plan), wanted, "; ".join(lacking))
+            for place in places.values():
+                place.faults += lacking
+        unavailable = {name: list(place.faults) for name, place in places.items() if place.faults}
         facts = {
             "machine": machine_facts(),
             "isolation": isolation,
             "unavailable": unavailable,
-            "namespaces": [name for name, place in stage.places.items() if place.link],
+            "namespaces": [name for name, place in places.items() if place.link],
         }
         ledger = ExecutionLedger(out_dir, params, plan, facts)
-        by_name = {template.benchmark: template for template in stage.templates}
-        bench = Bench(params, ledger.campaign, by_name, stage.places, parsers, Usages(stage.group))
+        by_name = {template.benchmark: template for template in possible}
+        bench = Bench(params, ledger.campaign, by_name, places, parsers, group)
         try:
-            Schedule(bench, ledger, stage.sampler, progress or (lambda *_: None), turn).run(ends_s)
+            Schedule(bench, ledger, sampler, progress or (lambda *_: None), turn).run(ends_s)
         finally:
             ledger.parts.close()
-        about = {"campaign": ledger.campaign, "nodes": list(stage.places), "unavailable": unavailable}
-        summary = ledger.summary(isolation, **about, sampler_cores=stage.sampler.cores)
+        about = {"campaign": ledger.campaign, "nodes": list(places), "unavailable": unavailable}
+        summary = ledger.summary(isolation, **about, sampler_cores=sampler.cores)
     if plan is None:
         return replace(summary, planned=sum(summary.recorded.values()), clean=summary.recorded.get(CLEAN, 0))
     return summary
-
-
-def _tell_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) -> None:
-    """Add what of the campaign's stress cannot be had to the faults of all nodes, before anything runs."""
-    lacking = lacking_stress(params, stage.templates, has_groups=stage.group is not None)
-    if plan is None or not lacking:
-        return
-    n, n_stressed = len(plan), sum(execution.stress_wanted for execution in plan)
-    message = "%d of the %d executions will be stressed, and not %.0f: %s"
-    logger.warning(message, n_stressed, n, n * params.stressed_ratio, "; ".join(lacking))
-    for place in stage.places.values():
-        place.faults += lacking

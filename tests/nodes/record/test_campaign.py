@@ -287,13 +287,6 @@ def test_a_limit_is_lowered_from_its_share_of_the_plan_on_and_in_every_later_rep
     assert sum(one.get("lowered") == ["lowered-cpu-80"] for one in facts.values()) == 3
 
 
-def test_a_template_whose_logs_nobody_reads_is_refused_before_anything_runs(record, quick, scratch):
-    unread = quick.short[0].model_copy(update={"benchmark": "cpu-other"})
-    with pytest.raises(BadSetting, match=r"nobody reads the logs of cpu-other; expected benchmarks of cpu-fake, "):
-        record(short=(unread,))
-    assert not scratch.exists()
-
-
 START = datetime(2026, 11, 21, 12)
 CPU = SampledMetric("cpu_busy", "%", np.array([-0.5, 0.5, 1.5]), np.array([1.0, np.nan, 3.0]))
 
@@ -348,15 +341,6 @@ def test_a_part_holds_an_execution_a_row_with_metrics_telemetry_and_log(tmp_path
     assert record["machine"] == {"cores": 2}
     assert (record["plan"], record["campaign"]) == (plan_digest(plan), ledger.campaign)
     assert not (tmp_path / "finished").exists()
-
-
-def test_a_finished_execution_outlives_a_kill_before_its_part_was_written(ledger_of, plan):
-    first = ledger_of()
-    keep(first, plan[0])
-    again = ledger_of()  # nothing was closed in between
-    assert again.campaign == first.campaign
-    assert again.left(plan) == list(plan[1:])
-    assert again.n_clean == 1
 
 
 def test_a_folder_of_another_campaign_is_refused_by_its_parts_and_by_what_waits_for_one(ledger_of, plan):

@@ -281,8 +281,12 @@ class ControlGroup:
         """CPU seconds that the group and its children have used."""
         if self.version == 1:
             return int((self.folders["cpuacct"] / "cpuacct.usage").read_text()) * NS
-        fields = dict(line.split() for line in (self.folders["cpu"] / "cpu.stat").read_text().splitlines())
-        return int(fields["usage_usec"]) * US
+        return self.cpu_stat()["usage_usec"] * US
+
+    def cpu_stat(self) -> dict[str, int]:
+        """What cpu.stat counts."""
+        lines = (self.folders["cpu"] / "cpu.stat").read_text().splitlines()
+        return {name: int(count) for name, count in (line.split() for line in lines)}
 
     def limit_memory(self, mib: float) -> bool:
         """Set the memory that the group may use; false where the system does not let us."""

@@ -85,8 +85,8 @@ def allow_share(group: ControlGroup, cores: float, ratio: float) -> None:
 
 def throttled_s(group: ControlGroup) -> float:
     """Seconds in which the group had to wait for its quota, summed over processors."""
-    counters = dict(line.split() for line in (group.folders["cpu"] / "cpu.stat").read_text().splitlines())
-    return int(counters["throttled_usec"]) * US if group.version == 2 else int(counters["throttled_time"]) * NS
+    counters = group.cpu_stat()
+    return counters["throttled_usec"] * US if group.version == 2 else counters["throttled_time"] * NS
 
 
 @dataclass(frozen=True)

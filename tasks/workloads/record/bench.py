@@ -201,16 +201,10 @@ class Bench:
 
     def _started_perf(self, group: ControlGroup | None, partner: ControlGroup | None) -> PerfChild | None:
         """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""
-        if not self.perf.events:
-            time.sleep(self.params.pause_s)
-            return None
-        time.sleep(max(0.0, self.params.pause_s - self.params.interval_s))
+        first_s = self.params.interval_s if self.perf.events else 0.0
+        time.sleep(max(0.0, self.params.pause_s - first_s))
         groups = {OWN_PREFIX: perf_group(group, self.root), PARTNER_PREFIX: perf_group(partner, self.root)}
-        child = PerfChild(self.perf, groups, self.params.interval_s)
-        if not child.wait_for_first():
-            child.stop()
-            return None
-        return child
+        return self.perf.started(groups, self.params.interval_s)
 
 
 def _under_conditions(
@@ -386,13 +380,12 @@ def _sampled(
     lacking = list(plan.missing)
     named = {prefix: perf_group(group, root) for prefix, group in groups.items()}
     lacking += plan.uncounted(named)
-    perf = PerfChild(plan, named, settings.interval_s) if plan.events else None
-    server_s = shared_server_cpu_s()
+    server_s, perf = shared_server_cpu_s(), plan.started(named, settings.interval_s)
+    if perf is None:
+        lacking += [
+            Unavailable(counter.name, "perf was late with its first interval") for counter in plan.counters(named)
+        ]
     try:
-        if perf and not perf.wait_for_first():
-            lacking += [Unavailable(counter.name, "perf was late with its first interval") for counter in perf.counters]
-            perf.stop()
-            perf = None
         with open_sources(wanted) as (sources, missing):
             sampled = sample([*sources, *watched], n_samples, settings.interval_s, perf=perf)
     finally:

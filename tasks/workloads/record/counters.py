@@ -339,14 +339,9 @@ def pressure_sources(folder: Path, pattern: str = "{resource}") -> list[Source]:
 
 def parse_stat(text: str) -> dict[str, float]:
     """Clock ticks by kind of all processors together, and the single numbers of /proc/stat."""
-    counts: dict[str, float] = {}
-    for line in text.splitlines():
-        name, *fields = line.split()
-        if name == "cpu":
-            counts |= {kind: float(ticks) for kind, ticks in zip(TIMES, fields, strict=False)}
-        elif name in ("ctxt", "processes", "procs_running", "procs_blocked"):
-            counts[name] = float(fields[0])
-    return counts
+    totals, single = text.partition("\n")[0].split()[1:], parse_fields(text)  # the first line is that of all together
+    named = ("ctxt", "processes", "procs_running", "procs_blocked")
+    return {name: single[name] for name in named if name in single} | dict(zip(TIMES, map(float, totals), strict=False))
 
 
 def parse_loadavg(text: str) -> dict[str, float]:

@@ -210,6 +210,18 @@ class PerfPlan:
         names = ",".join(event.event for event, _, _ in planned)
         return [str(self.perf), "stat", "-I", str(interval_ms), f"-x{SEPARATOR}", "-a", "-e", names, *given]
 
+    def started(self, groups: Groups, interval_s: float) -> "PerfChild | None":
+        """Perf at the end of its first interval; None where it has nothing to count, or is late with it."""
+        if not self.events:
+            return None
+        child, is_at_work = PerfChild(self, groups, interval_s), False
+        try:
+            is_at_work = child.wait_for_first()
+        finally:
+            if not is_at_work:
+                child.stop()
+        return child if is_at_work else None
+
 
 class PerfChild:
     """A running perf. `wait_for_first` ends with its first interval: the samples' clock begins there."""

@@ -299,10 +299,9 @@ def promise(tokens: int, free: Mapping[str, int], n_vertices: int) -> dict[str, 
 
     free: tokens not promised to anybody, by SKU offered. No more SKUs than vertices; those with most room first,
     token by token, so that the mix follows the room. A request beyond n_vertices is spread all the same."""
-    order = sorted(free, key=lambda sku: -free[sku])[:n_vertices]
-    if sum(free[sku] for sku in order) < tokens:
+    left = {sku: free[sku] for sku in sorted(free, key=lambda sku: -free[sku])[:n_vertices]}
+    if sum(left.values()) < tokens:
         return None
-    left = {sku: free[sku] for sku in order}
     given: Counter[str] = Counter()
     for _ in range(tokens):
         sku = max(left, key=lambda name: left[name])

@@ -190,8 +190,7 @@ class Schedule:
                 self._keep_complete()
         finally:
             with contextlib.suppress(KeyboardInterrupt, SystemExit):
-                self._wait_for_last()
-            self._keep_complete(all_of_them=True)
+                self._settle()
 
     def _next(self) -> Iterator[PlannedExecution]:
         for executions in self.ledger.todo() if self.ledger.plan is not None else ():
@@ -240,13 +239,12 @@ class Schedule:
                 logger.info("%s: %s from execution %d on", execution.node, limit.name, execution.number)
 
     def _settle(self) -> None:
-        """Keep all that has ended: what comes next depends on it."""
-        self._wait_for_last()
-        self._keep_complete(all_of_them=True)
-
-    def _wait_for_last(self) -> None:
-        if self.waiting:
-            self._wait_for(self.waiting[-1].ended_s + MARGIN_S)
+        """Keep all that has ended: what comes next depends on it. To interrupt is to wait no more for last samples."""
+        try:
+            if self.waiting:
+                self._wait_for(self.waiting[-1].ended_s + MARGIN_S)
+        finally:
+            self._keep_complete(all_of_them=True)
 
     def _wait_for(self, at_s: float) -> None:
         while self.sampler.is_alive() and not self.sampler.covers(at_s):

@@ -99,7 +99,6 @@ class Bench:
     group: ControlGroup | None
     perf: PerfPlan
     machine: str
-    root: Path = CGROUP_ROOT
 
     def record(self, run: PlannedRun, places: Mapping[str, ProgramPlace]) -> Outcome:
         """Rest, run, sample. The run's first second is the workload's first second, and that of what runs beside it.
@@ -203,7 +202,7 @@ class Bench:
         """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""
         first_s = self.params.interval_s if self.perf.events else 0.0
         time.sleep(max(0.0, self.params.pause_s - first_s))
-        groups = {OWN_PREFIX: perf_group(group, self.root), PARTNER_PREFIX: perf_group(partner, self.root)}
+        groups = {OWN_PREFIX: perf_group(group, CGROUP_ROOT), PARTNER_PREFIX: perf_group(partner, CGROUP_ROOT)}
         return self.perf.started(groups, self.params.interval_s)
 
 

@@ -102,5 +102,5 @@ def test_a_sampler_at_work_samples_on_its_grid_and_tells_its_cost(scratch):
         sampler.covers(sampler.began_s)
     sampler.stop()
     taken = [at_s for at_s, _ in sampler.taken]
-    assert len(taken) + sampler.missed >= (taken[-1] - taken[0]) / 0.05 - 1  # taken, or counted
+    assert len(taken) <= (taken[-1] - taken[0]) / 0.05 + 2
     assert sampler.cores > 0

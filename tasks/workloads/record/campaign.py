@@ -33,14 +33,14 @@ def programs_of(params: RecordParams) -> Mapping[str, Program]:
     return PROGRAMS | COMPANIONS if params.conditions else PROGRAMS
 
 
-def planned(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Plan:
+def planned(params: RecordParams) -> Plan:
     """The plan of these parameters, as a dry run shows it. Raises BadSetting for an unknown workload."""
-    return make_plan(params, named_programs(programs or programs_of(params), params.workloads))
+    return make_plan(params, named_programs(programs_of(params), params.workloads))
 
 
-def runnable(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Mapping[str, Program]:
+def runnable(params: RecordParams) -> Mapping[str, Program]:
     """The programs of these parameters by workload. Raises BadSetting for an unknown workload, MissingTool."""
-    ours = named_programs(programs or programs_of(params), params.workloads)
+    ours = named_programs(programs_of(params), params.workloads)
     if lacking := [f"{name}: {lack}" for name, program in ours.items() for lack in lacks(program.needs)]:
         raise MissingTool("; ".join(lacking))
     return ours
@@ -51,7 +51,6 @@ def record_workloads(
     out_dir: Path,
     progress: Progress | None = None,
     *,
-    programs: Mapping[str, Program] | None = None,
     lock: str | None = None,
 ) -> RecordSummary:
     """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.
@@ -61,7 +60,7 @@ def record_workloads(
     SIGTERM, all that was recorded is in parts, and no process and no control group is left; after a kill the next call
     finds every finished run. Raises MissingTool, BadSetting (another campaign in out_dir, another recording at work, an
     unknown workload), BadInput (a part cannot be read)."""
-    ours = runnable(params, programs)
+    ours = runnable(params)
     with recording("workloads", out_dir, lock):
         ledger = RunLedger(out_dir, params, make_plan(params, ours), machine_facts(has_pmu=counts_hardware_events()))
         scratch = scratch_folder("workloads", str(out_dir.resolve()), place=params.scratch, shared=Path(gettempdir()))

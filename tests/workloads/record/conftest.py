@@ -62,6 +62,13 @@ def busy() -> Callable[..., Busy]:
 
 
 @pytest.fixture
+def having(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A function that makes these programs all that there are to record."""
+    of = "tasks.workloads.record.campaign.programs_of"
+    return lambda *programs: monkeypatch.setattr(of, lambda _: {one.name: one for one in programs})
+
+
+@pytest.fixture
 def quick() -> RecordParams:
     """Four samples in under half a second, no rest, no perf; nobody is foreign on a machine that runs tests."""
     return RecordParams(

@@ -21,24 +21,22 @@ KILLED = """
 import sys
 from pathlib import Path
 from stand_ins import Busy
-from tasks.workloads.record.campaign import record_workloads
+from tasks.workloads.record import campaign
 from tasks.workloads.params import RecordParams
-record_workloads(
-    RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), lambda done, _: print(done, flush=True),
-    programs={"busy": Busy()}, lock=sys.argv[3],
-)
+campaign.programs_of = lambda _: {"busy": Busy()}
+params, out = RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2])
+campaign.record_workloads(params, out, lambda done, _: print(done, flush=True), lock=sys.argv[3])
 """
 
 
 @pytest.fixture
-def record(quick, tmp_path, lock, scratch):
+def record(quick, tmp_path, lock, scratch, having):
     """Record with changed parameters and these programs, into one folder."""
 
     def go(*programs, progress=None, **changes):
         params = quick.model_copy(update={"scratch": str(scratch)} | changes)
-        return record_workloads(
-            params, tmp_path / "out", progress, programs={one.name: one for one in programs}, lock=lock
-        )
+        having(*programs)
+        return record_workloads(params, tmp_path / "out", progress, lock=lock)
 
     return go
 
@@ -168,8 +166,8 @@ def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
     assert len(ids) == len(set(ids)) == 4
 
 
-def test_the_dry_plan_is_that_of_the_campaign_and_knows_its_time(busy, quick):
-    programs = {"busy": busy("busy", ("one", "two"))}
-    plan = planned(quick.model_copy(update={"runs": 3, "samples": 30, "interval_s": 1.0}), programs)
+def test_the_dry_plan_is_that_of_the_campaign_and_knows_its_time(busy, quick, having):
+    having(busy("busy", ("one", "two")))
+    plan = planned(quick.model_copy(update={"runs": 3, "samples": 30, "interval_s": 1.0}))
     assert len(plan.runs) == 6
     assert plan.duration_s(quick.model_copy(update={"samples": 30, "interval_s": 1.0})) > 6 * 30

@@ -104,10 +104,9 @@ def show_plan(call: Invocation, params: "RecordParams") -> Output:
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
     from tasks.nodes.record.campaign import check_parsers, planned
     from tasks.nodes.record.plan import lacking_stress, selected_templates
-    from tasks.nodes.tools import PARSERS
 
     templates, has_groups = selected_templates(params), params.isolation != "none"
-    check_parsers(templates, PARSERS, params.profile)
+    check_parsers(templates, params.profile)
     plan = planned(params, templates, has_groups=has_groups)
     names = ("number", "node", "benchmark", "dose", "dose_level")
     executions = plan or ()

@@ -34,7 +34,6 @@ from tasks.nodes.record.plan import (
 )
 from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
-from tasks.nodes.tools.parsing import Parser
 from tasks.record.campaign import Ledger, Progress, RecordSummary, in_time, on_disk, recording
 from tasks.record.facts import machine_facts
 from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding
@@ -301,12 +300,10 @@ def planned(
     )
 
 
-def runnable(
-    params: RecordParams, parsers: Mapping[str, Parser] = PARSERS
-) -> tuple[tuple[BenchmarkTemplate, ...], list[Dose]]:
+def runnable(params: RecordParams) -> tuple[tuple[BenchmarkTemplate, ...], list[Dose]]:
     """The benchmarks of these parameters, and the doses of stress. Raises MissingTool, BadSetting as record_nodes."""
     templates = selected_templates(params)
-    check_parsers(templates, parsers, params.profile)
+    check_parsers(templates, params.profile)
     names = {template.benchmark for template in templates} if params.runs and params.stressed_ratio else set()
     doses = [dose for dose in params.doses if dose.benchmark in names]
     check_tools(templates, doses)
@@ -314,12 +311,12 @@ def runnable(
     return templates, doses
 
 
-def check_parsers(templates: Sequence[BenchmarkTemplate], parsers: Mapping[str, Parser], profile: str) -> None:
+def check_parsers(templates: Sequence[BenchmarkTemplate], profile: str) -> None:
     """Raises BadSetting that names the benchmarks whose logs nobody reads: each execution of them would fail."""
-    if unread := [template.benchmark for template in templates if template.benchmark not in parsers]:
+    if unread := [template.benchmark for template in templates if template.benchmark not in PARSERS]:
         raise BadSetting(
             f"nodes.record.{profile}: nobody reads the logs of {', '.join(unread)}; "
-            f"expected benchmarks of {', '.join(parsers)}; leave it out, or name it after the one whose tool it calls"
+            f"expected benchmarks of {', '.join(PARSERS)}; leave it out, or name it after the one whose tool it calls"
         )
 
 
@@ -329,7 +326,6 @@ def record_nodes(
     progress: Progress | None = None,
     *,
     turn: Turn = contextlib.nullcontext,
-    parsers: Mapping[str, Parser] = PARSERS,
     lock: str | None = None,
 ) -> RecordSummary:
     """Record executions into `executions-NNNN.parquet` under out_dir; disturbed ones go to `flagged-NNNN.parquet`.
@@ -346,7 +342,7 @@ def record_nodes(
     Raises MissingTool, BadSetting (another campaign in out_dir, another recording at work, an unknown benchmark, one
     whose logs nobody reads, limits to lower where there are no control groups), BadInput (a part cannot be read)."""
     ends_s = time.monotonic() + params.minutes * 60
-    templates, doses = runnable(params, parsers)
+    templates, doses = runnable(params)
     with (
         recording("nodes", out_dir, lock),
         staged(params, templates, doses, str(out_dir.resolve())) as (group, places, possible, sampler),
@@ -368,7 +364,7 @@ def record_nodes(
         }
         ledger = ExecutionLedger(out_dir, params, plan, facts)
         by_name = {template.benchmark: template for template in possible}
-        bench = Bench(params, ledger.campaign, by_name, places, parsers, group)
+        bench = Bench(params, ledger.campaign, by_name, places, PARSERS, group)
         try:
             Schedule(bench, ledger, sampler, progress or (lambda *_: None), turn).run(ends_s)
         finally:

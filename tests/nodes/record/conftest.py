@@ -138,18 +138,19 @@ def quick(stand_ins: StandIns, scratch: Path) -> RecordParams:
 
 
 @pytest.fixture
-def parsers() -> dict[str, Parser]:
-    return PARSERS
+def parsers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-ins' logs are the ones that can be read."""
+    monkeypatch.setattr("tasks.nodes.record.campaign.PARSERS", PARSERS)
 
 
 @pytest.fixture
-def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Parser]) -> Callable[..., RecordSummary]:
+def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: None) -> Callable[..., RecordSummary]:
     """Record with changed parameters into one folder."""
 
     def go(progress: Any = None, **changes: Any) -> RecordSummary:
         more = {key: changes.pop(key) for key in ("turn",) if key in changes}
         params = quick.model_copy(update=changes)
-        return record_nodes(params, tmp_path / "out", progress, parsers=parsers, lock=lock, **more)
+        return record_nodes(params, tmp_path / "out", progress, lock=lock, **more)
 
     return go
 

@@ -397,15 +397,15 @@ def disk_of(folder: Path) -> str | None:
 
 
 @contextmanager
-def only_recorder(what: str, lock: str | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
-    """Nobody else records on this machine meanwhile. what: of what; lock: another name than that of the machine.
+def only_recorder(what: str, *, wait_s: float = 0.0) -> Iterator[None]:
+    """Nobody else records on this machine meanwhile. what: of what.
 
     wait_s: how long to wait for another recording's end. Raises BadSetting that names it when that is over.
 
     The lock is the name of an abstract Unix socket: no file that another user could have put there, none to sign and
     none to clean up; the kernel gives the name back when its holder ends, however that ends, and says who holds it. It
     counts for all users in one network namespace."""
-    address, ends_s = f"\0{lock or LOCK}", time.monotonic() + wait_s
+    address, ends_s = f"\0{LOCK}", time.monotonic() + wait_s
     with socket.socket(socket.AF_UNIX) as held:
         while not _is_bound(held, address):
             left_s = ends_s - time.monotonic()

@@ -169,13 +169,12 @@ def sigterm_unwinds() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def recording(word: str, out_dir: Path, lock: str | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
+def recording(word: str, out_dir: Path, *, wait_s: float = 0.0) -> Iterator[None]:
     """A call at work: its folder is there, nobody else records on this machine, and SIGTERM unwinds it.
 
-    lock: another name than that of the machine; wait_s: how long to wait for another recording's end. Raises
-    BadSetting."""
+    wait_s: how long to wait for another recording's end. Raises BadSetting."""
     out_dir.mkdir(parents=True, exist_ok=True)
-    with sigterm_unwinds(), only_recorder(word, lock, wait_s=wait_s):
+    with sigterm_unwinds(), only_recorder(word, wait_s=wait_s):
         yield
 
 

@@ -185,7 +185,7 @@ MINUTE_S = 60
 SAME_TOOL = {"cpu-sysbench-one": "cpu-sysbench"}  # whose parser reads the log
 
 
-def record_advice(params: RecordParams, out_dir: Path, *, lock: str | None = None) -> dict[str, Any]:
+def record_advice(params: RecordParams, out_dir: Path) -> dict[str, Any]:
     """Record the plan of these parameters into out_dir; the next call with the same ones goes on where this one stops.
 
     Returns n_planned, n_done, n_clean: runs of the campaign, those that have run so far, and those of them that were
@@ -198,7 +198,7 @@ def record_advice(params: RecordParams, out_dir: Path, *, lock: str | None = Non
     ends_s = time.monotonic() + params.minutes * MINUTE_S
     check_tools(benchmarks_of(params), ())
     plan = make_plan(params)
-    with recording("advice", out_dir, lock, wait_s=params.lock_wait_s):
+    with recording("advice", out_dir, wait_s=params.lock_wait_s):
         scratch = scratch_folder("advice", str(out_dir.resolve()), place=params.scratch, shared=on_disk())
         end_leftovers(scratch / PLACES)
         ledger = RunLedger(out_dir, params, plan, {"machine": machine_facts()})

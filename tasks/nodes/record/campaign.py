@@ -326,7 +326,6 @@ def record_nodes(
     progress: Progress | None = None,
     *,
     turn: Turn = contextlib.nullcontext,
-    lock: str | None = None,
 ) -> RecordSummary:
     """Record executions into `executions-NNNN.parquet` under out_dir; disturbed ones go to `flagged-NNNN.parquet`.
 
@@ -344,7 +343,7 @@ def record_nodes(
     ends_s = time.monotonic() + params.minutes * 60
     templates, doses = runnable(params)
     with (
-        recording("nodes", out_dir, lock),
+        recording("nodes", out_dir),
         staged(params, templates, doses, str(out_dir.resolve())) as (group, places, possible, sampler),
     ):
         plan, isolation = planned(params, possible, has_groups=group is not None), "cgroups" if group else "none"

@@ -50,8 +50,6 @@ def record_workloads(
     params: RecordParams,
     out_dir: Path,
     progress: Progress | None = None,
-    *,
-    lock: str | None = None,
 ) -> RecordSummary:
     """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.
 
@@ -61,7 +59,7 @@ def record_workloads(
     finds every finished run. Raises MissingTool, BadSetting (another campaign in out_dir, another recording at work, an
     unknown workload), BadInput (a part cannot be read)."""
     ours = runnable(params)
-    with recording("workloads", out_dir, lock):
+    with recording("workloads", out_dir):
         ledger = RunLedger(out_dir, params, make_plan(params, ours), machine_facts(has_pmu=counts_hardware_events()))
         scratch = scratch_folder("workloads", str(out_dir.resolve()), place=params.scratch, shared=Path(gettempdir()))
         try:

@@ -52,9 +52,11 @@ PARAMS = RecordParams(
 SCRIPT = """
 import sys
 from pathlib import Path
+from tasks import machine
 from tasks.advice.record.campaign import record_advice
 from tasks.advice.record.plan import RecordParams
-record_advice(RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), lock=sys.argv[3])
+machine.LOCK = sys.argv[3]
+record_advice(RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
@@ -101,7 +103,7 @@ def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(param
     before = [*read_rows(out, "history"), *read_rows(out, "held_back")]
     assert len(before) >= 7
 
-    summary = record_advice(params, out, lock=lock)
+    summary = record_advice(params, out)
     plan = make_plan(params)
     rows = [*read_rows(out, "history"), *read_rows(out, "held_back")]
     assert summary["n_planned"] == summary["n_done"] == len(plan.runs)
@@ -125,7 +127,7 @@ def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(param
     choices = choose_all(recording.history, recording.machines, scores, recording.multiples)
     assert [choice.job for choice in choices] == ["comment_search", "big_orders"]
 
-    again = record_advice(params, out, lock=lock)
+    again = record_advice(params, out)
     assert again["n_done"] == again["n_planned"] and again["statuses"] == {}
 
 
@@ -133,7 +135,7 @@ def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(param
 def test_disturbed_runs_are_flagged_and_repeated_at_the_end(params, lock, tmp_path):
     out = tmp_path / "out"
     always = params.model_copy(update={"foreign_limit_ratio": 1e-9, "repeats": 1, "blocks": 1, "jobs": params.jobs[:1]})
-    summary = record_advice(always, out, lock=lock)
+    summary = record_advice(always, out)
     rows = [*read_rows(out, "history"), *read_rows(out, "held_back")]
     repeated = {row["run_id"] for row in rows if row["attempt"] == 1}
     assert repeated == {row["run_id"] for row in rows if row["attempt"] == 0 and row["is_disturbed"]} != set()
@@ -144,7 +146,7 @@ def test_disturbed_runs_are_flagged_and_repeated_at_the_end(params, lock, tmp_pa
 @pytest.mark.slow
 def test_a_run_that_takes_too_long_is_killed_and_the_next_one_finds_a_worker(params, lock, tmp_path):
     short = params.model_copy(update={"time_limit_s": 0.001, "blocks": 1, "jobs": params.jobs[:1]})
-    record_advice(short, tmp_path / "out", lock=lock)
+    record_advice(short, tmp_path / "out")
     rows = read_rows(tmp_path / "out", "held_back")
     assert {row["status"] for row in rows} <= {"killed", "completed"}
     assert any(row["status"] == "killed" and row["reason"] == "time limit" for row in rows)

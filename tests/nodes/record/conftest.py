@@ -150,7 +150,7 @@ def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: None) -> Cal
     def go(progress: Any = None, **changes: Any) -> RecordSummary:
         more = {key: changes.pop(key) for key in ("turn",) if key in changes}
         params = quick.model_copy(update=changes)
-        return record_nodes(params, tmp_path / "out", progress, lock=lock, **more)
+        return record_nodes(params, tmp_path / "out", progress, **more)
 
     return go
 

@@ -20,12 +20,14 @@ from tasks.workloads.record.programs.program import Need, ProgramFailed
 KILLED = """
 import sys
 from pathlib import Path
+from tasks import machine
 from stand_ins import Busy
 from tasks.workloads.record import campaign
 from tasks.workloads.params import RecordParams
 campaign.programs_of = lambda _: {"busy": Busy()}
 params, out = RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2])
-campaign.record_workloads(params, out, lambda done, _: print(done, flush=True), lock=sys.argv[3])
+machine.LOCK = sys.argv[3]
+campaign.record_workloads(params, out, lambda done, _: print(done, flush=True))
 """
 
 
@@ -36,7 +38,7 @@ def record(quick, tmp_path, lock, scratch, having):
     def go(*programs, progress=None, **changes):
         params = quick.model_copy(update={"scratch": str(scratch)} | changes)
         having(*programs)
-        return record_workloads(params, tmp_path / "out", progress, lock=lock)
+        return record_workloads(params, tmp_path / "out", progress)
 
     return go
 

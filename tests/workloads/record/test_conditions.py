@@ -75,7 +75,7 @@ def shared(busy, quick, tmp_path, lock, monkeypatch, having):
 
     def record(*conditions):
         params = quick.model_copy(update={"conditions": conditions, "samples": 6, "foreign_limit_ratio": 0.001})
-        found = record_workloads(params, tmp_path, lock=lock)
+        found = record_workloads(params, tmp_path)
         if found.isolation != "cgroups" or not os.access(CGROUP_ROOT, os.W_OK):
             pytest.skip("no control groups here")
         [path] = tmp_path.glob("*.parquet")

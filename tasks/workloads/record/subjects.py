@@ -70,14 +70,9 @@ EVENTS = (  # counter, unit, what, key of version 1, key of version 2
     ("vm.major_faults", "faults", MAJOR_FAULTS, "total_pgmajfault", "pgmajfault"),
     ("vm.charged_pages", "pages", "pages charged to it", "total_pgpgin", ""),
     ("vm.uncharged_pages", "pages", "pages no longer charged to it", "total_pgpgout", ""),
-    (
-        "vm.refaulted_pages",
-        "pages",
-        "pages of files read again soon after they were dropped",
-        "total_workingset_refault_file",
-        "workingset_refault_file",
-    ),
-)
+    ("vm.refaulted_pages", "pages", "pages of files read again soon after they were dropped",
+     "total_workingset_refault_file", "workingset_refault_file"),
+)  # fmt: skip
 KERNEL = (
     gauge("memory.slab_bytes", "B", "objects of the kernel", "slab"),
     gauge("memory.kernel_stack_bytes", "B", "stacks of its threads in the kernel", "kernel_stack"),

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -85,6 +86,16 @@ def cpu_model() -> str:
     lines = _text(Path("/proc/cpuinfo")).splitlines()
     named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
     return named if lines else platform.processor() or "unknown"
+
+
+def machine_name() -> str:
+    """This machine as a type of machine: its processor and its cores, in lower-case words and dashes."""
+    return f"{slug(cpu_model())}-{os.cpu_count() or 0}-cores"
+
+
+def slug(text: str) -> str:
+    """A text as lower-case words and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def free_bytes(folder: Path) -> int:
@@ -270,30 +281,34 @@ class ControlGroup:
         """CPU seconds that the group and its children have used."""
         if self.version == 1:
             return int((self.folders["cpuacct"] / "cpuacct.usage").read_text()) * NS
-        fields = dict(line.split() for line in (self.folders["cpu"] / "cpu.stat").read_text().splitlines())
-        return int(fields["usage_usec"]) * US
+        return self.cpu_stat()["usage_usec"] * US
+
+    def cpu_stat(self) -> dict[str, int]:
+        """What cpu.stat counts."""
+        lines = (self.folders["cpu"] / "cpu.stat").read_text().splitlines()
+        return {name: int(count) for name, count in (line.split() for line in lines)}
 
     def limit_memory(self, mib: float) -> bool:
         """Set the memory that the group may use; false where the system does not let us."""
         name = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
-        return self._try_to_write("memory", name, str(round(mib * MIB)))
-
-    def limit_reads(self, device: str, bytes_per_s: float) -> bool:
-        """Set how fast the group may read the disk MAJOR:MINOR; false where the system does not let us."""
-        rate = round(bytes_per_s)
-        if self.version == 2:
-            return self._try_to_write("blkio", "io.max", f"{device} rbps={rate}")
-        return self._try_to_write("blkio", "blkio.throttle.read_bps_device", f"{device} {rate}")
-
-    def _try_to_write(self, controller: str, name: str, text: str) -> bool:
-        folder = self.folders.get(controller)
-        if folder is None:
-            return False
         try:
-            (folder / name).write_text(text)
-        except OSError:
+            (self.folders["memory"] / name).write_text(str(round(mib * MIB)))
+        except (OSError, KeyError):
             return False
         return True
+
+    def limit_disk(self, folder: Path, bytes_per_s: float, sides: Sequence[str] = ("read", "write")) -> None:
+        """Set how fast the group may read and write the disk of a folder. Raises OSError, KeyError, ValueError.
+
+        Version 1 limits only what goes past the page cache when it is written; reads that miss it always count."""
+        device, rate, files = disk_of(folder), round(bytes_per_s), self.folders["blkio"]
+        if device is None:
+            raise ValueError(f"{folder} is on no disk of its own")
+        if self.version == 2:
+            (files / "io.max").write_text(" ".join([device, *(f"{side[0]}bps={rate}" for side in sides)]))
+            return
+        for side in sides:
+            (files / f"blkio.throttle.{side}_bps_device").write_text(f"{device} {rate}")
 
     def remove(self) -> None:
         """Remove the group and those inside it; one that still holds a process stays."""
@@ -382,15 +397,15 @@ def disk_of(folder: Path) -> str | None:
 
 
 @contextmanager
-def only_recorder(what: str, lock: str | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
-    """Nobody else records on this machine meanwhile. what: of what; lock: another name than that of the machine.
+def only_recorder(what: str, *, wait_s: float = 0.0) -> Iterator[None]:
+    """Nobody else records on this machine meanwhile. what: of what.
 
     wait_s: how long to wait for another recording's end. Raises BadSetting that names it when that is over.
 
     The lock is the name of an abstract Unix socket: no file that another user could have put there, none to sign and
     none to clean up; the kernel gives the name back when its holder ends, however that ends, and says who holds it. It
     counts for all users in one network namespace."""
-    address, ends_s = f"\0{lock or LOCK}", time.monotonic() + wait_s
+    address, ends_s = f"\0{LOCK}", time.monotonic() + wait_s
     with socket.socket(socket.AF_UNIX) as held:
         while not _is_bound(held, address):
             left_s = ends_s - time.monotonic()

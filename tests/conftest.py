@@ -34,9 +34,11 @@ JobLog = WarehouseIn = Callable[..., Warehouse]
 
 
 @pytest.fixture
-def lock() -> str:
-    """The name of a recorders' lock that no other test waits for, nor a recording at work here."""
-    return f"whorl-test-{uuid.uuid4()}"
+def lock(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of the recorders' lock, one that no other test waits for, nor a recording at work here."""
+    name = f"whorl-test-{uuid.uuid4()}"
+    monkeypatch.setattr("tasks.machine.LOCK", name)
+    return name
 
 
 @pytest.fixture

@@ -49,11 +49,9 @@ SHARED_CLASSES = {  # likewise of public classes
     "ReadParams": "how files of a word are read",
     "Reader": "reads one format",
     "RecordParams": "what a recording runs",
-    "RecordSummary": "what a call of a recorder did",
     "RunLedger": "the runs that a folder of recordings holds",
     "Session": "a call of a recorder at work",
     "Split": "what is learned from, and what is tested",
-    "Stage": "what a campaign has set up",
     "TrainedModel": "the step's answer: the model that was trained, and the champion",
     "WatchParams": "what raises an alarm",
 }

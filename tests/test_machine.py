@@ -17,8 +17,9 @@ ROOT = Path(__file__).parents[1]
 NOBODY = 65534
 HOLDER = """
 import sys
-from tasks.machine import only_recorder
-with only_recorder("workloads", sys.argv[1]):
+from tasks import machine
+machine.LOCK = sys.argv[1]
+with machine.only_recorder("workloads"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -54,7 +55,7 @@ def test_a_second_recorder_is_told_who_holds_the_machine(lock, begin):
     holder = begin(HOLDER)
     told = rf"nodes: another recording is at work \(process {holder.pid}: .*python.*\); wait for its end"
     with pytest.raises(BadSetting, match=told):
-        with only_recorder("nodes", lock):
+        with only_recorder("nodes"):
             pass
 
 
@@ -64,17 +65,17 @@ def test_the_lock_ends_with_its_holder_however_that_ends_and_may_be_waited_for(l
     holder.kill()
     if not wait_s:
         holder.wait()
-    with only_recorder("nodes", lock, wait_s=wait_s):
+    with only_recorder("nodes", wait_s=wait_s):
         pass
 
 
 def test_after_the_end_the_machine_is_free_and_no_file_is_made_for_it(lock, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with only_recorder("nodes", lock):
+    with only_recorder("nodes"):
         with pytest.raises(BadSetting, match="jobs: another recording is at work"):
-            with only_recorder("jobs", lock):
+            with only_recorder("jobs"):
                 pass
-    with only_recorder("jobs", lock):
+    with only_recorder("jobs"):
         assert list(tmp_path.iterdir()) == []
 
 
@@ -83,7 +84,7 @@ def test_users_keep_each_other_waiting_and_are_named(lock, begin):
     """Nor can a name that somebody else has taken be more than a reason to wait, with who has it."""
     holder = begin(SQUATTER, NOBODY)
     with pytest.raises(BadSetting, match=rf"\(process {holder.pid} of user nobody: "):
-        with only_recorder("nodes", lock):
+        with only_recorder("nodes"):
             pass
 
 
@@ -91,7 +92,7 @@ def test_a_holder_that_does_not_answer_is_still_one(lock):
     with socket.socket(socket.AF_UNIX) as held:
         held.bind(f"\0{lock}")
         with pytest.raises(BadSetting, match="nodes: another recording is at work; wait"):
-            with only_recorder("nodes", lock):
+            with only_recorder("nodes"):
                 pass
 
 

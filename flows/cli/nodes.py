@@ -104,23 +104,20 @@ def show_plan(call: Invocation, params: "RecordParams") -> Output:
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
     from tasks.nodes.record.campaign import check_parsers, planned
     from tasks.nodes.record.plan import lacking_stress, selected_templates
-    from tasks.nodes.tools import PARSERS
 
     templates, has_groups = selected_templates(params), params.isolation != "none"
-    check_parsers(templates, PARSERS, params.profile)
+    check_parsers(templates, params.profile)
     plan = planned(params, templates, has_groups=has_groups)
     names = ("number", "node", "benchmark", "dose", "dose_level")
-    executions = plan.executions if plan else ()
+    executions = plan or ()
     rows = [{name: getattr(execution, name) for name in names} for execution in executions]
-    yield {"n_executions": len(rows) if plan else params.executions, "executions": rows}
+    yield {"n_executions": params.executions if plan is None else len(rows), "executions": rows}
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
-    n_stressed, per_call = (
-        sum(execution.stress_wanted for execution in executions),
-        counted(params.executions, "execution"),
-    )
-    campaign = f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
-    call.note(campaign if plan else f"no campaign: {per_call} on each node of what it lacks, or what is stalest")
+    n_stressed = sum(execution.stress_wanted for execution in executions)
+    per_call = counted(params.executions, "execution")
+    none = f"no campaign: {per_call} on each node of what it lacks, or what is stalest"
+    call.note(none if plan is None else f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed")
     for line in lacking_stress(params, templates, has_groups=has_groups):
         call.note(line)
 

@@ -357,9 +357,9 @@ def record(params: RecordParams, folder: str) -> dict[str, Any]:
     Raises BadSetting (no control groups here, another campaign in the folder), MissingTool."""
     from tasks.advice.record.campaign import record_advice
 
-    progress = record_advice(params, Path(folder))
-    logger.info("%d of %d runs recorded, %d of them undisturbed", progress.n_done, progress.n_planned, progress.n_clean)
-    return {"folder": folder} | asdict(progress)
+    recorded = record_advice(params, Path(folder))
+    logger.info("%(n_done)d of %(n_planned)d runs recorded, %(n_clean)d of them undisturbed", recorded)
+    return {"folder": folder} | recorded
 
 
 def read_vertices(warehouse: Warehouse, source: str) -> tuple[pd.DataFrame, pd.Series]:

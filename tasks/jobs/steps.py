@@ -141,8 +141,8 @@ def record(params: RecordParams, out_dir: str) -> Recording:
     return Recording(
         folder=out_dir,
         isolation=summary.isolation,
-        n_runs=sum(summary.statuses.values()),
-        own_cores_ratio=summary.own_cpu_s / summary.recorded_s if summary.recorded_s else 0.0,
+        n_runs=sum(summary.recorded.values()),
+        own_cores_ratio=summary.more["own_cores_ratio"],
     )
 
 

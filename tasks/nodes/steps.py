@@ -5,7 +5,7 @@ Keys in, keys and figures out. Flows wrap them, and commands that ask call them.
 import logging
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -92,7 +92,7 @@ PARTS = "executions-*.parquet"  # disturbed executions stand in flagged-*.parque
 RECORDED_AS = "recorded"
 
 
-def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> dict[str, Any]:
+def record(params: RecordParams, out_dir: str, turn: Turn = nullcontext) -> dict[str, Any]:
     """Run and record benchmarks on this machine; returns the folder of the recording, and figures.
 
     turn: entered around each execution, so that those that need the network can wait for each other. n_planned,
@@ -103,9 +103,7 @@ def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> dict
 
     recorded = record_nodes(params, Path(out_dir), partial(report_progress, "recording benchmarks"), turn=turn)
     logger.info("recorded %s", recorded)
-    unavailable = {node: list(faults) for node, faults in recorded.unavailable.items()}
-    facts = {"campaign": recorded.campaign, "nodes": list(recorded.nodes), "unavailable": unavailable}
-    return recorded.as_result(out_dir, **facts, sampler_cores=recorded.sampler_cores)
+    return recorded.as_result(out_dir)
 
 
 def land_recording(folder: str, landing_folder: str, source: str, after: int) -> list[str]:

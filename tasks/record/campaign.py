@@ -12,12 +12,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+import pyarrow as pa
+
 from tasks.errors import BadSetting
 from tasks.machine import only_recorder
-from tasks.record.parts import CLEAN, Parts
+from tasks.record.parts import CLEAN, Parts, Record
 
 T = TypeVar("T")
 AGAIN = ".again"  # and the number of the repetition, behind the id of a run
@@ -71,7 +74,8 @@ class Ledger(Generic[P]):
 
     def begin(self, statuses: dict[str, str]) -> None:
         """Know what earlier calls have recorded."""
-        self.statuses, self.n_before = statuses, len(statuses)
+        self.statuses |= statuses
+        self.n_before = len(self.statuses)
 
     @property
     def runs(self) -> list[P]:
@@ -107,35 +111,31 @@ class Ledger(Generic[P]):
         for n in range(self.repeats):
             yield self.repetition(n + 1)
 
-    def summary(self, isolation: str, began_s: float) -> dict[str, Any]:
-        """What any RecordSummary tells. began_s: of this call, on the monotonic clock."""
-        return {
-            "planned": len(self.runs),
-            "clean": self.n_clean,
-            "recorded": self.recorded,
-            "errors": self.errors,
-            "isolation": isolation,
-            "parts": tuple(path.name for path in self.parts.paths()),
-            "duration_s": time.monotonic() - began_s,
-        }
+    def add(self, name: str, table: pa.Table, record: Record, status: str) -> None:
+        """Write a finished run down. name: its id; record: how it was made."""
+        self.parts.keep(name, table, record)
+        self.statuses[name] = status
+
+    def summary(self, isolation: str, **more: Any) -> "RecordSummary":
+        """What this call did."""
+        return RecordSummary(len(self.runs), self.n_clean, self.recorded, self.errors, isolation, more)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RecordSummary:
     """What a call did. planned, clean: runs of the campaign, and those of them that were recorded undisturbed so far;
     recorded: runs of this call by status; errors: of those that could not be run, by id; isolation: cgroups, or none;
-    parts: all of the folder."""
+    more: what a word says beside it."""
 
     planned: int
     clean: int
     recorded: dict[str, int]
     errors: dict[str, str]
     isolation: str
-    parts: tuple[str, ...]
-    duration_s: float
+    more: dict[str, Any]
 
-    def as_result(self, folder: str, **more: Any) -> dict[str, Any]:
-        """What a flow returns of it: the folder of the recording, counts, and `more`."""
+    def as_result(self, folder: str) -> dict[str, Any]:
+        """What a flow returns of it: the folder of the recording, and figures."""
         return {
             "folder": folder,
             "isolation": self.isolation,
@@ -143,7 +143,12 @@ class RecordSummary:
             "n_clean": self.clean,
             "n_new": sum(self.recorded.values()),
             "n_failed": len(self.errors),
-        } | more
+        } | self.more
+
+
+def in_time(runs: Iterable[T], ends_s: float) -> Iterator[T]:
+    """Runs one after the other, as long as there is time for another (on the monotonic clock)."""
+    return takewhile(lambda _: time.monotonic() < ends_s, runs)
 
 
 @contextlib.contextmanager
@@ -164,13 +169,12 @@ def sigterm_unwinds() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def recording(word: str, out_dir: Path, lock: str | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
+def recording(word: str, out_dir: Path, *, wait_s: float = 0.0) -> Iterator[None]:
     """A call at work: its folder is there, nobody else records on this machine, and SIGTERM unwinds it.
 
-    lock: another name than that of the machine; wait_s: how long to wait for another recording's end. Raises
-    BadSetting."""
+    wait_s: how long to wait for another recording's end. Raises BadSetting."""
     out_dir.mkdir(parents=True, exist_ok=True)
-    with sigterm_unwinds(), only_recorder(word, lock, wait_s=wait_s):
+    with sigterm_unwinds(), only_recorder(word, wait_s=wait_s):
         yield
 
 

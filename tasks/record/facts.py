@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from tasks.machine import CGROUP_ROOT, ControlGroup, cpu_model, read_cgroups, read_server_file, root_group
+from tasks.machine import ControlGroup, cpu_model, read_cgroups, read_server_file, root_group
 from tasks.record.processes import PROC, WITH_ENDED, cpu_s, processes, tree_cpu_s
 
 KTHREADD = "2"  # the kernel's process that is the parent of its threads
@@ -104,24 +104,18 @@ class Usage:
     kernel_s: float = 0.0
 
 
-class Usages:
-    """Reads what the machine and the campaign have used.
+def usage_now(campaign: ControlGroup | None, living: Iterable[int] = ()) -> Usage:
+    """What the machine and the campaign have used until now. living: children of this process that are at work.
 
     With control groups both are exact. Without, the machine's is counted in clock ticks, and the campaign's is that of
     the children of this process that have ended, and of those that live, without what these have started."""
-
-    def __init__(self, campaign: ControlGroup | None, root: Path = CGROUP_ROOT) -> None:
-        self.campaign = campaign
-        self.everything = root_group(root) if campaign else None
-
-    def now(self, living: Iterable[int] = ()) -> Usage:
-        """What has been used until now. living: children of this process that are at work."""
-        all_s, steal_s = machine_cpu_s()
-        if self.everything and self.campaign:
-            all_s, ours_s = self.everything.usage_s(), self.campaign.usage_s()
-        else:
-            ours_s = ended_children_s() + sum(cpu_s(pid, WITH_ENDED) for pid in living)
-        return Usage(time.monotonic(), all_s, ours_s, recorder_cpu_s(), steal_s, kernel_threads_s())
+    all_s, steal_s = machine_cpu_s()
+    everything = root_group() if campaign else None
+    if everything and campaign:
+        all_s, ours_s = everything.usage_s(), campaign.usage_s()
+    else:
+        ours_s = ended_children_s() + sum(cpu_s(pid, WITH_ENDED) for pid in living)
+    return Usage(time.monotonic(), all_s, ours_s, recorder_cpu_s(), steal_s, kernel_threads_s())
 
 
 def disturbance_between(before: Usage, after: Usage) -> Disturbance:

@@ -66,16 +66,6 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     temporary.replace(path)
 
 
-def read_json(path: Path, needed: Callable[[Record], Any], expected: str, fix: str) -> Record:
-    """What a recorder wrote down at its begin. needed: takes out what has to be there. Raises BadInput."""
-    try:
-        record: Record = json.loads(path.read_text())
-        needed(record)
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise BadInput(path, f"cannot be read ({problem})", expected, fix) from problem
-    return record
-
-
 def deciding(params: Params, unimportant: frozenset[str]) -> Record:
     """The parameters that decide a campaign: not how long a call goes on, nor where its scratch folder is."""
     return params.model_dump(mode="json", exclude=set(unimportant))

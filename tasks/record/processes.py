@@ -7,9 +7,12 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import IO
 
 NAP_S = 0.02
 SIGNALS = {int(one) for one in signal.Signals}
@@ -21,6 +24,7 @@ STATE, PARENT, SESSION, USER, START = 0, 1, 3, 11, 19
 OWN, WITH_ENDED = 2, 4  # user's and system's time, and the same of children that have ended
 LOG_TAIL = 300
 LOOPBACK = "127.0.0.1"
+PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 
 def stat_fields(pid: int, proc: Path = PROC) -> list[str] | None:
@@ -129,6 +133,32 @@ def write_down(register: Path, pid: int, first: signal.Signals = signal.SIGKILL)
     """Note a process that was started here, for whoever comes after us."""
     with register.open("a") as file:
         file.write(f"{pid} {started(pid)} {int(first)}\n")
+
+
+def start_in(
+    folder: Path,
+    command: Sequence[str],
+    log: IO[bytes],
+    register: Path | None,
+    *,
+    first: signal.Signals = signal.SIGKILL,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own; its folder is its HOME in an environment that is plain otherwise.
+
+    register: where it is noted for whoever comes after us, with the signal that ends it first."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        cwd=folder,
+        env={**PLAIN, "HOME": str(folder), "TMPDIR": str(folder), **environment},
+        start_new_session=True,
+    )
+    if register:
+        write_down(register, process.pid, first)
+    return process
 
 
 def end_registered(register: Path, home: Path, *, ours: Collection[int] = ()) -> int:

@@ -30,7 +30,7 @@ def record(params: RecordParams, out_dir: str) -> dict[str, Any]:
 
     recording = record_workloads(params, Path(out_dir), partial(report_progress, "recording workloads"))
     logger.info("recorded %s", recording)
-    return recording.as_result(out_dir, sampler_cores=recording.sampler_cores[0])
+    return recording.as_result(out_dir)
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:

@@ -24,11 +24,8 @@ def test_the_recorder_takes_less_than_a_twentieth_of_one_core(
         found = record_jobs(Campaign.model_validate(asked), tmp_path)
     finally:
         shutil.rmtree(scratch)
-    n_runs, cost = sum(found.statuses.values()), found.own_cpu_s / found.recorded_s
+    n_runs, cost = sum(found.recorded.values()), found.more["own_cores_ratio"]
     with capsys.disabled():
-        print(
-            f"\n{found.isolation}: {n_runs} runs in {found.recorded_s:.0f} s, {found.own_cpu_s:.2f} s of CPU for the "
-            f"recorder itself: {100 * cost:.2f} % of one core, {1000 * found.own_cpu_s / max(1, n_runs):.1f} ms a run"
-        )
+        print(f"\n{found.isolation}: {n_runs} runs, the recorder itself took {100 * cost:.2f} % of one core")
     assert n_runs > 0
     assert cost < MOST

@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pandas as pd
@@ -254,7 +254,7 @@ def test_a_watch_that_was_stopped_before_its_alarms_raises_them_the_next_time(tr
 
 
 @pytest.mark.slow
-def test_a_node_is_suspected_confirmed_left_out_and_taken_back_by_what_it_really_measures(warehouse, tmp_path):
+def test_a_node_is_suspected_confirmed_left_out_and_taken_back_by_what_it_really_measures(warehouse, tmp_path, lock):
     """The whole loop with our recorder and a real stressor, nothing labelled: 16 threads of sysbench with 256 workers
     beside them, or none.
 
@@ -277,7 +277,7 @@ def test_a_node_is_suspected_confirmed_left_out_and_taken_back_by_what_it_really
         """Run a benchmark n times and read it: the rates, in events a second."""
         asked = {"node": "here", "benchmarks": ("cpu-sysbench",), "isolation": "none", "foreign_limit_ratio": 1.0}
         params = RecordParams(**asked, executions=n, interval_s=0.5)
-        record_nodes(params, folder, turn=turn, lock=f"whorl-test-{tmp_path.name}")
+        record_nodes(params, folder, turn=turn or nullcontext)
         for batch in steps.land_recording(str(folder), warehouse.landing_folder, "log", n):
             steps.ingest_batch(warehouse, batch)
         return fetch(warehouse, RATES)["value"].to_numpy()[-n:]

@@ -31,6 +31,7 @@ import sys, time
 from datetime import datetime
 from pathlib import Path
 import pyarrow as pa
+from tasks import machine
 from tasks.record import parts as module
 from tasks.record.campaign import recording
 from tasks.record.parts import Parts
@@ -51,7 +52,8 @@ def held(name, function):
 
 Path.replace, Path.unlink = held("replace", Path.replace), held("unlink", Path.unlink)
 module.pq.write_table = held("write", module.pq.write_table)
-with recording("test", out, lock):
+machine.LOCK = lock
+with recording("test", out):
     parts = Parts(out, ("runs", "flagged"), most_waiting=3)
     recorded = {one for _, table, _ in parts.recorded() for one in table["run_id"].to_pylist()}
     try:
@@ -165,8 +167,8 @@ def test_sigterm_unwinds_and_is_what_it_was_afterwards():
 
 
 def test_two_recordings_at_a_time_are_refused(tmp_path, lock):
-    with only_recorder("nodes", lock), pytest.raises(BadSetting, match=r"jobs: another recording is at work \(process"):
-        with recording("jobs", tmp_path / "out", lock):
+    with only_recorder("nodes"), pytest.raises(BadSetting, match=r"jobs: another recording is at work \(process"):
+        with recording("jobs", tmp_path / "out"):
             pytest.fail("recorded")
 
 

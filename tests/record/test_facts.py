@@ -11,12 +11,12 @@ from tasks.machine import write_server_file
 from tasks.record.facts import (
     Disturbance,
     Usage,
-    Usages,
     all_known,
     disturbance_between,
     kernel_threads_s,
     machine_facts,
     shared_server_cpu_s,
+    usage_now,
 )
 from tasks.record.processes import tree_cpu_s
 
@@ -56,8 +56,7 @@ def test_what_is_not_known_blames_nobody():
 
 
 def test_without_groups_this_machine_s_usage_grows_and_never_shrinks():
-    usages = Usages(None)
-    first, second = usages.now(), usages.now()
+    first, second = usage_now(None), usage_now(None)
     assert second.all_s >= first.all_s
     assert second.ours_s >= first.ours_s
     assert second.recorder_s >= first.recorder_s

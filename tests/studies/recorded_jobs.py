@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.explain.variance import explain_variance
-from tasks.jobs.record.run_rows import part_paths
+from tasks.jobs.record.run_rows import KINDS
 from tasks.jobs.scores import bootstrap_difference
+from tasks.record.parts import part_paths
 
 Row = tuple[str, str]
 LONG = (2, 3, 10)
@@ -24,7 +25,7 @@ def read_recording(folder: Path) -> pd.DataFrame:
     """All runs of a recording; `group` is job and plan signature, `ratio` the runtime over its group's median.
 
     Medians are of completed runs that nobody changed on purpose. Raises FileNotFoundError where there are no parts."""
-    paths = part_paths(folder)
+    paths = part_paths(folder, KINDS)
     if not paths:
         raise FileNotFoundError(f"{folder}: no part files of a recording")
     runs = pd.concat([pd.read_parquet(path) for path in paths], ignore_index=True)

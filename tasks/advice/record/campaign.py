@@ -8,13 +8,14 @@
 A finished run is a file of its own at once, and a row of a part some minutes later."""
 
 import contextlib
-import logging
+import json
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.advice.record.plan import (
-    EmulatedType,
     Plan,
     PlannedRun,
     RecordParams,
@@ -34,18 +34,18 @@ from tasks.advice.record.plan import (
 )
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.record.pool import OrderResult, WorkerPool, build_data
-from tasks.jobs.record.templates import DATA_SETS, PARTS, MeasuredVertex, Order
+from tasks.jobs.record.templates import DATA_SETS, PARTS
 from tasks.machine import ControlGroup, campaign_group, remove_scratch, scratch_folder
 from tasks.nodes.record.bench import Bench
-from tasks.nodes.record.campaign import end_leftovers, finished, keep_execution, parts_in
+from tasks.nodes.record.campaign import KEYS, done_in, end_leftovers, keep_execution, parts_in
 from tasks.nodes.record.control_groups import CONTROLLERS, PREFIX
 from tasks.nodes.record.node_place import NodePlace, check_tools, make_place
 from tasks.nodes.record.params import RecordParams as NodesParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools import PARSERS
-from tasks.record.campaign import Ledger, on_disk, recording
-from tasks.record.facts import Usages, disturbance_between, known, machine_facts
-from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding, part_paths, read_json, read_table, write_json
+from tasks.record.campaign import Ledger, in_time, on_disk, recording
+from tasks.record.facts import disturbance_between, known, machine_facts, usage_now
+from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding, part_paths, read_table, write_json
 from tasks.record.processes import io_of
 
 CAMPAIGN, NODES = "campaign.json", "nodes"
@@ -78,7 +78,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
 }
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
 MB_PER_GB = 1000
-EXPECTED = "parts of `whorl advice record`"
+EXPECTED, FIX = "parts of `whorl advice record`", "name the folder of a recording"
 Row = dict[str, Any]
 
 
@@ -99,15 +99,10 @@ class RunLedger(Ledger[PlannedRun]):
         flags = {attempt_id(row["run_id"], row["attempt"]): row["is_disturbed"] for row in rows}
         self.begin({run_id: "disturbed" if is_disturbed else CLEAN for run_id, is_disturbed in flags.items()})
 
-    @property
-    def n_done(self) -> int:
-        """How many runs of the plan have run, at once."""
-        return sum(run.attempt_id in self.statuses for run in self.runs)
-
     def keep(self, planned: PlannedRun, row: Row) -> None:
         """Write a finished run down."""
-        self.parts.keep(planned.attempt_id, pa.Table.from_pylist([row], schema=SCHEMA), self.record)
-        self.statuses[planned.attempt_id] = "disturbed" if row["is_disturbed"] else CLEAN
+        status = "disturbed" if row["is_disturbed"] else CLEAN
+        self.add(planned.attempt_id, pa.Table.from_pylist([row], schema=SCHEMA), self.record, status)
 
 
 def _kind_of(table: pa.Table, _: Record) -> str:
@@ -117,11 +112,13 @@ def _kind_of(table: pa.Table, _: Record) -> str:
 
 def read_campaign(folder: Path) -> Row:
     """What was written down before the campaign ran. Raises BadInput."""
-
-    def needed(record: Row) -> object:
-        return record["plan"], record["params"]["types"], record["params"]["jobs"]
-
-    return read_json(folder / CAMPAIGN, needed, EXPECTED, "name the folder of a recording")
+    path = folder / CAMPAIGN
+    try:
+        record: Row = json.loads(path.read_text())
+        _ = record["plan"], record["params"]["types"], record["params"]["jobs"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise BadInput(path, f"cannot be read ({problem})", EXPECTED, FIX) from problem
+    return record
 
 
 def read_rows(folder: Path, role: Role) -> list[Row]:
@@ -138,7 +135,7 @@ def read_runs(folder: Path, role: Role) -> pd.DataFrame:
     Raises BadInput where there is none, or a part is broken."""
     rows = sorted(read_rows(folder, role), key=lambda row: (row["is_disturbed"], row["attempt"]))
     if not rows:
-        raise BadInput(folder, f"no {STEMS[role]}-NNNN.parquet", EXPECTED, "name the folder of a recording")
+        raise BadInput(folder, f"no {STEMS[role]}-NNNN.parquet", EXPECTED, FIX)
     runs = pd.DataFrame(rows, columns=SCHEMA.names).drop_duplicates("run_id")
     return runs.sort_values(["job", "machine_type", "run"], ignore_index=True)
 
@@ -154,7 +151,7 @@ def read_executions(folder: Path) -> pd.DataFrame:
             about = {key: execution[key] for key in ("machine_type", "benchmark", "started_at")}
             rows += [about | metric for metric in execution["metrics"] or () if execution["status"] == "completed"]
     if not rows:
-        raise BadInput(folder / NODES, "no executions", EXPECTED, "name the folder of a recording")
+        raise BadInput(folder / NODES, "no executions", EXPECTED, FIX)
     return pd.DataFrame(rows)
 
 
@@ -186,104 +183,92 @@ DATA, PLACES, RESULT = "data", "types", "result"
 NAP_S, READY_S = 1.0, 30.0
 MINUTE_S = 60
 SAME_TOOL = {"cpu-sysbench-one": "cpu-sysbench"}  # whose parser reads the log
-logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordSummary:
-    """What a call did. n_planned, n_done, n_clean: runs of the campaign, those that have run so far, and those of them
-    that were not disturbed; statuses: of the runs of this call; n_executions: of benchmarks, so far; unavailable:
-    limits that do not work here, by type."""
-
-    n_planned: int
-    n_done: int
-    n_clean: int
-    statuses: dict[str, int]
-    n_executions: int
-    unavailable: dict[str, list[str]]
-
-
-def record_advice(params: RecordParams, out_dir: Path, *, lock: str | None = None) -> RecordSummary:
+def record_advice(params: RecordParams, out_dir: Path) -> dict[str, Any]:
     """Record the plan of these parameters into out_dir; the next call with the same ones goes on where this one stops.
 
-    Runs that others disturbed are flagged, and repeated at the end
-    params.repeats times at most. When it ends, by return, exception or SIGTERM, every finished run is in a part and no
-    process and no control group is left; after a kill the next call ends what is left of it. Raises BadSetting (no
-    control groups here, another campaign in out_dir, another recording at work), MissingTool."""
-    began_s = time.monotonic()
+    Returns n_planned, n_done, n_clean: runs of the campaign, those that have run so far, and those of them that were
+    not disturbed; statuses: of the runs of this call; n_executions: of benchmarks, so far; unavailable: limits that do
+    not work here, by type. What others disturbed is flagged, and repeated at the end params.repeats times at most.
+
+    When it ends, by return, exception or SIGTERM, every finished run is in a part and no process and no control group
+    is left; after a kill the next call ends what is left of it. Raises BadSetting (no control groups here, another
+    campaign in out_dir, another recording at work), MissingTool."""
+    ends_s = time.monotonic() + params.minutes * MINUTE_S
     check_tools(benchmarks_of(params), ())
     plan = make_plan(params)
-    with recording("advice", out_dir, lock, wait_s=params.lock_wait_s):
+    with recording("advice", out_dir, wait_s=params.lock_wait_s):
         scratch = scratch_folder("advice", str(out_dir.resolve()), place=params.scratch, shared=on_disk())
         end_leftovers(scratch / PLACES)
         ledger = RunLedger(out_dir, params, plan, {"machine": machine_facts()})
         build_data(scratch / DATA, params.data_scale, params.seed)
-        with _staged(params, scratch) as stage:
-            session = Session(params, plan, ledger, scratch, stage)
+        with _staged(params, scratch) as (group, places, pool):
+            session = Session(params, plan, ledger, scratch, group, places, pool)
             try:
-                session.run(began_s + params.minutes * MINUTE_S)
+                session.run(ends_s)
             finally:
-                session.close()
-        summary = session.summary()
-        if summary.n_done == summary.n_planned:
+                ledger.parts.close()
+                session.benchmarks.parts.close()
+        n_done = sum(run.attempt_id in ledger.statuses for run in ledger.runs)
+        if n_done == len(plan.runs):
             for name in (DATA, PLACES):  # a folder that was given stays, without what is ours
                 shutil.rmtree(scratch / name, ignore_errors=True)
             remove_scratch(scratch, params.scratch)
-        return summary
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What is set up on the machine. places, groups: by type, for benchmarks and for the workers of jobs."""
-
-    group: ControlGroup
-    places: Mapping[str, NodePlace]
-    groups: Mapping[str, ControlGroup]
-    pool: WorkerPool
+        return {
+            "n_planned": len(plan.runs),
+            "n_done": n_done,
+            "n_clean": ledger.n_clean,
+            "statuses": dict(session.statuses),
+            "n_executions": len(session.benchmarks.statuses),
+            "unavailable": {name: place.faults for name, place in places.items() if place.faults},
+        }
 
 
 @contextlib.contextmanager
-def _staged(params: RecordParams, scratch: Path) -> Iterator[Stage]:
+def _staged(params: RecordParams, scratch: Path) -> Iterator[tuple[ControlGroup, Mapping[str, NodePlace], WorkerPool]]:
     """Every type's limits with a worker inside, all gone afterwards. Raises BadSetting without control groups."""
-    with campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS) as group:
+    with contextlib.ExitStack() as stack:
+        group = stack.enter_context(campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS))
         if group is None:
             raise BadSetting(
                 "advice.record: no control groups here, so no machine type can be emulated; run it as root"
             )
         places: dict[str, NodePlace] = {}
-        try:
-            for number, kind in enumerate(params.types, start=1):
-                places[kind.name] = make_place(
-                    kind.as_node(), number, scratch / PLACES, group, is_emulated=True, has_network=False
-                )
-                places[kind.name].prepare(benchmarks_of(params))
-            groups = {
-                name: place.groups.node.child("jobs", shares_disk=True)
-                for name, place in places.items()
-                if place.groups
-            }
-            with WorkerPool(groups, scratch / DATA) as pool:
-                yield Stage(group, places, groups, pool)
-        finally:
-            for place in places.values():
-                place.remove()
+        for number, kind in enumerate(params.types, start=1):
+            place = places[kind.name] = make_place(
+                kind.as_node(), number, scratch / PLACES, group, is_emulated=True, has_network=False
+            )
+            stack.callback(place.remove)
+            place.prepare(benchmarks_of(params))
+        slots = {
+            name: place.groups.node.child("jobs", shares_disk=True) for name, place in places.items() if place.groups
+        }
+        yield group, places, stack.enter_context(WorkerPool(slots, scratch / DATA))
 
 
 class Session:
-    """One call at work: takes the plan's runs and benchmarks in order, keeps each as it ends."""
+    """One call at work: takes the plan's runs and benchmarks in order, keeps each as it ends. places: by type."""
 
-    def __init__(self, params: RecordParams, plan: Plan, ledger: RunLedger, scratch: Path, stage: Stage) -> None:
-        self.params, self.plan, self.ledger = params, plan, ledger
-        self.scratch, self.stage = scratch, stage
-        self.types = {kind.name: kind for kind in params.types}
-        self.usages = Usages(stage.group)
+    def __init__(
+        self,
+        params: RecordParams,
+        plan: Plan,
+        ledger: RunLedger,
+        scratch: Path,
+        group: ControlGroup,
+        places: Mapping[str, NodePlace],
+        pool: WorkerPool,
+    ) -> None:
+        self.params, self.plan, self.ledger, self.pool = params, plan, ledger, pool
+        self.data, self.result = scratch / DATA, scratch / DATA / RESULT
         self.bench = Bench(
             NodesParams(place="emulated", foreign_limit_ratio=params.foreign_limit_ratio),
             f"advice-{params.seed}",
             {template.benchmark: template for template in benchmarks_of(params)},
-            stage.places,
+            places,
             PARSERS | {name: PARSERS[tool] for name, tool in SAME_TOOL.items()},
-            self.usages,
+            group,
         )
         self.benchmarks: Ledger[PlannedExecution] = Ledger(
             parts_in(ledger.parts.folder / NODES, every_s=params.part_minutes * MINUTE_S),
@@ -291,60 +276,50 @@ class Session:
             lambda planned: planned.id_in(self.bench.campaign),
             repeats=params.repeats,
         )
-        self.benchmarks.begin({done.execution_id: done.status for done in finished(self.benchmarks.parts)})
+        for _, table, record in self.benchmarks.parts.recorded(KEYS):
+            self.benchmarks.begin({run: done.status for run, done in done_in(table, record).items()})
         self.statuses: Counter[str] = Counter()
 
-    def run(self, until_s: float) -> None:
+    def run(self, ends_s: float) -> None:
         """Everything that is planned and not done, then what was disturbed, until a time (monotonic)."""
-        for block in self._todo():
-            for planned in block:
-                if time.monotonic() >= until_s:
-                    return
-                if isinstance(planned, PlannedRun):
-                    row = self._row(planned)
-                    self.ledger.keep(planned, row)
-                    self.statuses[row["status"]] += 1
-                else:
-                    outcome = self.bench.record(planned, None)
-                    keep_execution(self.benchmarks.parts, outcome.execution, outcome.facts, self.ledger.record)
-                    self.benchmarks.statuses[planned.id_in(self.bench.campaign)] = outcome.status
-
-    def _todo(self) -> Iterator[Sequence[PlannedRun | PlannedExecution]]:
-        """What is left of all blocks, in their order, then of each repetition."""
-        for n in range(self.params.repeats + 1):
-            if n == 0:
-                left = {*self.ledger.left(self.plan.runs), *self.benchmarks.left(self.plan.executions)}
+        for planned in in_time(self._todo(), ends_s):
+            if isinstance(planned, PlannedRun):
+                row = self._row(planned)
+                self.ledger.keep(planned, row)
+                self.statuses[row["status"]] += 1
             else:
-                left = {*self.ledger.repetition(n), *self.benchmarks.repetition(n)}
-            yield [again for block in self.plan.blocks for planned in block if (again := planned.again(n)) in left]
+                keep_execution(self.benchmarks, self.bench.record(planned, None), self.ledger.record)
 
-    def _order(self, planned: PlannedRun, kind: EmulatedType) -> Order:
-        template = job_templates()[planned.job]
-        return Order(
-            vertex_id=planned.run_id,
-            sql=planned.sql,
-            data_set=template.data_set,
-            parts=planned.parts,
-            source=template.source,
-            databases=template.databases,
-            result=str(self.scratch / DATA / RESULT),
+    def _todo(self) -> Iterator[PlannedRun | PlannedExecution]:
+        """What is left of all blocks, in their order, then of each repetition."""
+        for n, (runs, executions) in enumerate(zip(self.ledger.todo(), self.benchmarks.todo(), strict=True)):
+            left = {*runs, *executions}
+            yield from (again for planned in chain(*self.plan.blocks) if (again := planned.again(n)) in left)
+
+    def _row(self, planned: PlannedRun) -> dict[str, Any]:
+        """Run it to its end, whatever that is, and say what it took."""
+        kind = next(kind for kind in self.params.types if kind.name == planned.machine_type)
+        group = self.pool.slots[kind.name]
+        if group is None:
+            raise ValueError(f"{kind.name}: no control group; expected that of the type")
+        self._wait_for(kind.name)
+        pid = self.pool.workers[kind.name].process.pid
+        used, cpu_s, moved = usage_now(self.bench.group), group.usage_s(), io_of(pid)
+        order = job_templates()[planned.job].order(
+            planned.run_id,
+            planned.sql,
+            planned.parts,
+            result=str(self.result),
             threads=kind.threads,
             memory_mb=round(kind.memory_mb * self.params.engine_memory_ratio),
             is_cold=True,  # a batch job finds nothing of its input in memory
         )
-
-    def _row(self, planned: PlannedRun) -> dict[str, Any]:
-        """Run it to its end, whatever that is, and say what it took."""
-        kind, pool, group = self.types[planned.machine_type], self.stage.pool, self.stage.groups[planned.machine_type]
-        self._wait_for(kind.name)
-        pid = pool.workers[kind.name].process.pid
-        used, cpu_s, moved = self.usages.now(), group.usage_s(), io_of(pid)
-        pool.give(kind.name, self._order(planned, kind))
+        self.pool.give(kind.name, order)
         answer, is_killed = self._answer(kind.name)
-        cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, self.usages.now())
+        cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, usage_now(self.bench.group))
         after = io_of(pid)
-        (self.scratch / DATA / RESULT).unlink(missing_ok=True)
-        vertex = MeasuredVertex(**answer.measured) if answer.measured is not None else None
+        self.result.unlink(missing_ok=True)
+        vertex = answer.vertex
         reason = "time limit" if is_killed else (vertex.error if vertex else answer.error)
         lived = vertex is not None and after and moved
         return {
@@ -375,39 +350,23 @@ class Session:
     def _wait_for(self, slot: str) -> None:
         """A worker that replaces a dead one has to start first. Raises RecorderFailed."""
         ends_s = time.monotonic() + READY_S
-        while not self.stage.pool.is_idle(slot) and time.monotonic() < ends_s:
-            list(self.stage.pool.collect(NAP_S))
+        while not self.pool.is_idle(slot) and time.monotonic() < ends_s:
+            list(self.pool.collect(NAP_S))
 
     def _answer(self, slot: str) -> tuple[OrderResult, bool]:
         """What becomes of the slot's order, and whether it was killed at the time limit."""
         ends_s, is_killed = time.monotonic() + self.params.time_limit_s, False
         while True:
-            for answer in self.stage.pool.collect(max(0.0, min(NAP_S, ends_s - time.monotonic()))):
+            for answer in self.pool.collect(max(0.0, min(NAP_S, ends_s - time.monotonic()))):
                 if answer.slot == slot:
                     return answer, is_killed
             if not is_killed and time.monotonic() >= ends_s:
-                self.stage.pool.kill(slot)
+                self.pool.kill(slot)
                 ends_s, is_killed = ends_s + READY_S, True
 
     def _input_bytes(self, planned: PlannedRun) -> float:
-        template, (first, n), folder = job_templates()[planned.job], planned.parts, self.scratch / DATA
+        template, (first, n), folder = job_templates()[planned.job], planned.parts, self.data
         if template.source == "table":
             return (folder / f"{template.databases[0]}.duckdb").stat().st_size * n / PARTS
         data_set = DATA_SETS[template.data_set]
         return float(sum((folder / data_set.path(part)).stat().st_size for part in range(first, first + n)))
-
-    def close(self) -> None:
-        """Write what is left."""
-        self.ledger.parts.close()
-        self.benchmarks.parts.close()
-
-    def summary(self) -> RecordSummary:
-        """What this call did."""
-        return RecordSummary(
-            n_planned=len(self.plan.runs),
-            n_done=self.ledger.n_done,
-            n_clean=self.ledger.n_clean,
-            statuses=dict(self.statuses),
-            n_executions=len(self.benchmarks.statuses),
-            unavailable={name: list(place.faults) for name, place in self.stage.places.items() if place.faults},
-        )

@@ -6,8 +6,10 @@ back are decided here, before anything runs."""
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from itertools import count, product
 from typing import Literal
 
 import numpy as np
@@ -24,9 +26,6 @@ PERCENT = 100
 MIB_PER_MB = 1e6 / 2**20
 NETWORK = "network"  # jobs of a campaign use none, and no type limits it
 SECONDS_SHORT, SECONDS_PAPER = 2, 30
-ONE_THREAD = BenchmarkTemplate(
-    benchmark="cpu-sysbench-one", aspect="cpu", command=f"sysbench cpu --threads=1 --time={SECONDS_SHORT} run"
-)
 
 
 class EmulatedType(Params):
@@ -102,7 +101,6 @@ class RecordParams(Params):
 
     minutes: float = Field(75, gt=0, le=2880, description="How long this call starts runs; the next call goes on")
     seed: int = Field(19, ge=0, le=2**31, description="Decides data, inputs, parameters and the order of runs")
-    prices_at: str = Field("2026-11-22", description="Day on which the prices were invented")
     types: tuple[EmulatedType, ...] = Field(TYPES, min_length=2, description="Machine types; the first is type A")
     jobs: tuple[RecurringJob, ...] = Field(JOBS, min_length=1, description="Recurring jobs")
     blocks: int = Field(10, ge=1, le=1000, description="Stretches of the campaign, each with every job on every type")
@@ -202,46 +200,38 @@ class Plan:
 
 def benchmarks_of(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
     """The benchmarks of nodes without those of the network, and the processor's also with one thread."""
-    long = params.profile == "paper"
-    one_thread = ONE_THREAD.model_copy(
-        update={"command": ONE_THREAD.command.replace(f"={SECONDS_SHORT} ", f"={SECONDS_PAPER} ")} if long else {}
-    )
-    kept = [template for template in (PAPER if long else SHORT) if template.aspect != NETWORK]
-    return (*kept, one_thread)
+    seconds, templates = (SECONDS_PAPER, PAPER) if params.profile == "paper" else (SECONDS_SHORT, SHORT)
+    command = f"sysbench cpu --threads=1 --time={seconds} run"
+    one_thread = BenchmarkTemplate(benchmark="cpu-sysbench-one", aspect="cpu", command=command)
+    return (*(template for template in templates if template.aspect != NETWORK), one_thread)
 
 
 def make_plan(params: RecordParams) -> Plan:
     """Every job on every type held_back_runs times in a block, on the first type history_runs times more, mixed.
 
     Inputs and parameters of a run are drawn from its job's distribution, which is the same on all types."""
-    templates = benchmarks_of(params)
-    n_executions, blocks = 0, []
+    number, blocks = count(1), []
     for block in range(params.blocks):
         planned: list[PlannedRun | PlannedExecution] = list(_runs_of_block(params, block))
         if block % params.benchmark_blocks == 0:
-            for kind in params.types:
-                for template in templates:
-                    n_executions += 1
-                    planned.append(
-                        PlannedExecution(n_executions, kind.name, template.benchmark, template.template_hash, False)
-                    )
+            planned += [
+                PlannedExecution(next(number), kind.name, template.benchmark, template.template_hash, False)
+                for kind, template in product(params.types, benchmarks_of(params))
+            ]
         order = np.random.default_rng([params.seed, block]).permutation(len(planned))
         blocks.append(tuple(planned[place] for place in order))
     return Plan(tuple(blocks))
 
 
-def _runs_of_block(params: RecordParams, block: int) -> list[PlannedRun]:
-    runs = []
+def _runs_of_block(params: RecordParams, block: int) -> Iterator[PlannedRun]:
     roles: tuple[tuple[Role, int], ...] = (("history", params.history_runs), ("held_back", params.held_back_runs))
-    for at_job, job in enumerate(params.jobs):
-        for at_type, kind in enumerate(params.types):
-            for at_role, (role, n) in enumerate(roles):
-                if role == "history" and at_type > 0:
-                    continue
-                for number in range(block * n + 1, (block + 1) * n + 1):
-                    rng = np.random.default_rng([params.seed, at_job, at_type, at_role, number])
-                    runs.append(_drawn(job, kind.name, role, number, block, rng))
-    return runs
+    cases = product(enumerate(params.jobs), enumerate(params.types), enumerate(roles))
+    for (at_job, job), (at_type, kind), (at_role, (role, n)) in cases:
+        if role == "history" and at_type > 0:
+            continue
+        for number in range(block * n + 1, (block + 1) * n + 1):
+            rng = np.random.default_rng([params.seed, at_job, at_type, at_role, number])
+            yield _drawn(job, kind.name, role, number, block, rng)
 
 
 def _drawn(

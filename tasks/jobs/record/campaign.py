@@ -5,27 +5,19 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.jobs.params import Campaign, LoadLevel, RecordParams
-from tasks.jobs.record.cluster import (
-    PLANNER,
-    MiniatureCluster,
-    Monitor,
-    load_source,
-    offered_load,
-    open_cluster,
-    versions,
-)
+from tasks.jobs.record.cluster import PLANNER, Monitor, load_source, offered_load, open_cluster, versions
 from tasks.jobs.record.plan import LoadPlan, PlannedRun, make_plan
 from tasks.jobs.record.pool import OrderResult, WorkerPool, build_data
-from tasks.jobs.record.run_rows import RunLedger, make_row, part_paths
+from tasks.jobs.record.run_rows import RunLedger, make_row
 from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
 from tasks.jobs.record.templates import DATA_SETS, PARTS, Order, PlannerEstimate, composite
 from tasks.machine import remove_scratch, scratch_folder
-from tasks.record.campaign import alone_in, recording
+from tasks.record.campaign import Progress, RecordSummary, alone_in, recording
 from tasks.record.facts import machine_facts
 
 logger = logging.getLogger(__name__)
@@ -42,14 +34,11 @@ class Session:
         self,
         data_dir: Path,
         ledger: RunLedger,
-        params: Campaign,
-        cluster: MiniatureCluster,
-        pool: WorkerPool,
         scheduler: Scheduler,
         on_finished: Callable[[int], None],
     ) -> None:
-        self.ledger, self.params, self.cluster = ledger, params, cluster
-        self.pool, self.scheduler, self.on_finished = pool, scheduler, on_finished
+        self.ledger, self.scheduler, self.on_finished = ledger, scheduler, on_finished
+        self.params, self.cluster, self.pool = scheduler.params, scheduler.cluster, scheduler.pool
         self.monitor = Monitor()
         self.statuses: dict[str, int] = {}
         self._levels: dict[str, LoadLevel] = {}
@@ -162,40 +151,10 @@ class Session:
 
 def planning_order(run: PlannedRun) -> Order:
     """What the planner is asked: the whole job as one statement over the whole input."""
-    template = run.job.template
-    return Order(
-        vertex_id=run.run_id,
-        sql=composite(run.sql, run.merge),
-        data_set=template.data_set,
-        parts=run.parts,
-        source=template.source,
-        databases=template.databases,
-        writes=template.writes,
-        is_explain=True,
-    )
+    return run.job.template.order(run.run_id, composite(run.sql, run.merge), run.parts, is_explain=True)
 
 
-@dataclass(frozen=True)
-class RecordSummary:
-    """What a call recorded. statuses: its runs by status; already: runs that earlier calls had finished; parts: all of
-    the folder.
-
-    isolation: what held vertices to their tokens; own_cpu_s: CPU time of the recorder and its planner, jobs not
-    counted, over recorded_s."""
-
-    jobs: int
-    planned: int
-    already: int
-    load_source: str
-    isolation: str
-    statuses: dict[str, int] = field(default_factory=dict)
-    own_cpu_s: float = 0.0
-    recorded_s: float = 0.0
-    parts: tuple[str, ...] = ()
-    duration_s: float = 0.0
-
-
-def _record(params: Campaign, out_dir: Path, scratch: Path, report: Callable[[int, int], None]) -> RecordSummary:
+def _record(params: Campaign, out_dir: Path, scratch: Path, report: Progress) -> RecordSummary:
     source, plan = load_source(params), make_plan(params)
     with RunLedger(out_dir, params, plan) as ledger, open_cluster(params, source, scratch) as cluster:
         isolation, runs = cluster.isolation, list(plan.runs)
@@ -203,40 +162,40 @@ def _record(params: Campaign, out_dir: Path, scratch: Path, report: Callable[[in
         if isolation != "cgroups":  # spare tokens and SKUs change nothing then
             runs = [run for run in runs if run.what_if not in ("no_spare", "newest_sku")]
         to_run, n_already = [run for run in runs if run.run_id not in ledger.finished], len(ledger.finished)
-        summary = RecordSummary(params.jobs, len(runs), n_already, source, isolation)
         logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(runs), params.jobs)
-        if not to_run:
-            return summary
-        build_data(scratch, params.data_scale, params.seed)
-        slots = cluster.slots()
-        with WorkerPool(slots, scratch) as pool:
-            scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
-            n_all = len(runs)
-            session = Session(scratch, ledger, params, cluster, pool, scheduler, lambda n: report(n_already + n, n_all))
-            began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
-            session.run(to_run, plan.load)
-            own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
-        return replace(summary, statuses=session.statuses, own_cpu_s=own_cpu_s, recorded_s=time.monotonic() - began)
+        statuses: dict[str, int] = {}
+        own_cores = 0.0
+        if to_run:
+            build_data(scratch, params.data_scale, params.seed)
+            slots = cluster.slots()
+            with WorkerPool(slots, scratch) as pool:
+                scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
+                session = Session(scratch, ledger, scheduler, lambda n: report(n_already + n, len(runs)))
+                began_s, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
+                session.run(to_run, plan.load)
+                own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
+                statuses, own_cores = session.statuses, own_cpu_s / (time.monotonic() - began_s)
+        n_finished = n_already + sum(statuses.values())
+        return RecordSummary(len(runs), n_finished, statuses, {}, isolation, {"own_cores_ratio": own_cores})
 
 
-def record_jobs(
-    params: RecordParams, out_dir: Path, progress: Callable[[int, int], None] | None = None
-) -> RecordSummary:
+def record_jobs(params: RecordParams, out_dir: Path, progress: Progress | None = None) -> RecordSummary:
     """Record a campaign into part files `runs-NNNN.parquet` and `pairs-NNNN.parquet` under out_dir.
 
     progress: called with (finished, planned) after each run. The plan follows from the parameters; each call goes on
-    for params.minutes, and runs only what no part holds yet. When the call ends, by return, exception or SIGTERM,
-    the finished runs are written and no child process and no control group is left. Raises MissingTool, BadSetting
-    (out_dir holds another campaign, or somebody else records there or on this machine), BadInput (a part cannot be
-    read), RecorderFailed.
+    for params.minutes, and runs only what no part holds yet. What it returns counts as clean all that have ended,
+    and has as `more` own_cores_ratio, the mean cores that the recorder and its planner took.
+
+    When the call ends, by return, exception or SIGTERM, the finished runs are written and no child process and no
+    control group is left. Raises MissingTool, BadSetting (out_dir holds another campaign, or somebody else records
+    there or on this machine), BadInput (a part cannot be read), RecorderFailed.
     """
-    began, campaign = time.monotonic(), Campaign(**dict(params))
+    campaign = Campaign(**dict(params))
     with recording("jobs", out_dir), alone_in(out_dir):
         name = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
         scratch = scratch_folder("record", name, place=params.scratch, shared=Path(gettempdir()))
         with alone_in(scratch):
-            summary = _record(campaign, out_dir, scratch, progress or (lambda _finished, _planned: None))
-            if summary.already + sum(summary.statuses.values()) >= summary.planned:
+            summary = _record(campaign, out_dir, scratch, progress or (lambda *_: None))
+            if summary.clean >= summary.planned:
                 remove_scratch(scratch, params.scratch)
-    parts = tuple(path.name for path in part_paths(out_dir))
-    return replace(summary, parts=parts, duration_s=time.monotonic() - began)
+    return summary

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 from tasks.errors import MissingTool
@@ -23,7 +24,6 @@ from tasks.machine import (
     UNLIMITED,
     ControlGroup,
     campaign_group,
-    disk_of,
     not_installed,
     read_cgroups,
     tied_to_parent,
@@ -66,23 +66,24 @@ class Gauge:
 
     def cores(self) -> list[float]:
         """Mean cores between each two readings of the window."""
-        pairs = zip(self.samples, list(self.samples)[1:], strict=False)
-        return [(b_s - a_s) / max(b - a, FEWEST_S) for (a, a_s), (b, b_s) in pairs]
+        return [_cores(first, last) for first, last in pairwise(self.samples)]
 
     def mean(self) -> float:
         """Mean cores of the whole window; NaN before there are two readings."""
-        if len(self.samples) < 2:
-            return math.nan
-        (first, first_s), (last, last_s) = self.samples[0], self.samples[-1]
-        return (last_s - first_s) / (last - first)
+        return _cores(self.samples[0], self.samples[-1]) if len(self.samples) > 1 else math.nan
 
     def latest(self) -> float:
         """Mean cores of the last second or so; 0 before there are two readings."""
         if len(self.samples) < 2:
             return 0.0
-        last, last_s = self.samples[-1]
-        first, first_s = next(pair for pair in self.samples if last - pair[0] <= RECENT_S or pair is self.samples[-2])
-        return (last_s - first_s) / max(last - first, FEWEST_S)
+        last, before = self.samples[-1], self.samples[-2]
+        return _cores(
+            next(sample for sample in self.samples if last[0] - sample[0] <= RECENT_S or sample is before), last
+        )
+
+
+def _cores(first: tuple[float, float], last: tuple[float, float]) -> float:
+    return (last[1] - first[1]) / max(last[0] - first[0], FEWEST_S)
 
 
 class BackgroundLoad:
@@ -226,10 +227,11 @@ def _state(sku: Sku, main: ControlGroup | None, source: str, scratch: Path) -> S
     group = main.child(sku.name)
     group.share_controllers()
     set_tokens(group, sku, sku.tokens)
-    device = disk_of(scratch)
     if not group.limit_memory(sku.tokens * MEMORY_MIB_PER_TOKEN):
         logger.warning("%s: its memory cannot be limited", sku.name)
-    if device is None or not group.limit_reads(device, sku.read_mb_per_s * MB):
+    try:
+        group.limit_disk(scratch, sku.read_mb_per_s * MB, ["read"])
+    except (OSError, KeyError, ValueError):
         logger.warning("%s: its disk cannot be slowed down", sku.name)
     load_group = group.child("load", shares_disk=True)
     load_group.set_weight(LOAD_WEIGHT)

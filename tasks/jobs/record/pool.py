@@ -16,12 +16,11 @@ from typing import IO, Any
 import tasks
 from tasks.errors import WhorlError
 from tasks.jobs.params import PERIOD_US
-from tasks.jobs.record.templates import Order
+from tasks.jobs.record.templates import MeasuredVertex, Order
 from tasks.machine import UNLIMITED, ControlGroup
-from tasks.record.processes import tree_cpu_s
+from tasks.record.processes import last_words, tree_cpu_s
 
 STOP_S = 5.0
-LOG_TAIL = 300
 READ_BYTES = 65_536
 MOST_UNREADY = 3  # workers one after the other that died before they were ready
 
@@ -55,6 +54,11 @@ class OrderResult:
     ended_at: float
     measured: dict[str, Any] | None
     error: str = ""
+
+    @property
+    def vertex(self) -> MeasuredVertex | None:
+        """What a vertex saw; None if its worker died on it."""
+        return None if self.measured is None else MeasuredVertex(**self.measured)
 
 
 def worker_command(folder: Path, *more: str) -> list[str]:
@@ -187,8 +191,9 @@ class WorkerPool:
         status = self._end(worker)
         self._n_unready = 0 if worker.is_ready else self._n_unready + 1
         if self._n_unready > MOST_UNREADY or not (worker.is_ready or self._have_started):
-            lines = self.log_path.read_text(errors="replace").strip()[-LOG_TAIL:].splitlines()
-            raise RecorderFailed(f"a worker ended with status {status} before it was ready: {(lines or ['?'])[-1]}")
+            raise RecorderFailed(
+                f"a worker ended with status {status} before it was ready: {last_words(self.log_path)}"
+            )
         self._start(worker.slot)
         if worker.order is not None:
             error = f"worker process ended with status {status}"

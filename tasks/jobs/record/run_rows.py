@@ -14,11 +14,10 @@ import pyarrow as pa
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.params import Campaign, Sku
 from tasks.jobs.record.plan import Plan, usual_parts, usual_tokens
-from tasks.jobs.record.scheduler import RunningJob, Step, Submission, VertexDone, mean_tokens
+from tasks.jobs.record.scheduler import RunningJob, Step, Submission, Vertex, mean_tokens
 from tasks.jobs.record.templates import MeasuredVertex
 from tasks.record.facts import all_known, known
 from tasks.record.parts import Parts, Record, check_same, deciding
-from tasks.record.parts import part_paths as paths_of
 
 MB = 1_000_000
 MS_DIGITS = 3
@@ -66,40 +65,33 @@ def _known_before(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _measured(done: VertexDone) -> MeasuredVertex | None:
-    return MeasuredVertex(**done.answer.measured) if done.answer.measured is not None else None
-
-
-def _vertex(done: VertexDone, job: RunningJob) -> dict[str, Any]:
-    work, answer, measured = done.work, done.answer, _measured(done)
-    held = [step.tokens for step in work.steps if step.at_s < answer.ended_at - job.started_at]
-    held = held or [step.tokens for step in work.steps[:1]]
+def _vertex(vertex: Vertex, job: RunningJob) -> dict[str, Any]:
+    answer, measured = vertex.answer, vertex.answer.vertex
+    held = [step.tokens for step in _within(vertex.steps, 0.0, answer.ended_at - job.started_at)]
     return {
-        "vertex": work.vertex.number,
-        "stage": work.vertex.stage,
-        "sku": work.sku,
+        "vertex": vertex.number,
+        "stage": vertex.stage,
+        "sku": vertex.sku,
         "started_at": _moment(answer.started_at),
         "ended_at": _moment(answer.ended_at),
         "cpu_s": measured.cpu_s if measured else None,
         "min_tokens": float(min(held)),
-        "mean_tokens": round(mean_tokens(work.steps, answer.ended_at - job.started_at), MS_DIGITS),
+        "mean_tokens": round(mean_tokens(vertex.steps, answer.ended_at - job.started_at), MS_DIGITS),
         "peak_tokens": float(max(held)),
         "read_bytes": float(measured.read_bytes) if measured else None,
         "temp_bytes": float(measured.temp_bytes) if measured else None,
     }
 
 
-def _longest_path(job: RunningJob) -> list[VertexDone]:
+def _longest_path(job: RunningJob) -> list[Vertex]:
     """The vertices that the run's end waited for: the merge, the reader that ended last, and before each reader the
     one whose end made room for it."""
-    reading = sorted(
-        (done for done in job.done if done.work.vertex.stage == "extract"), key=lambda done: done.answer.ended_at
-    )
+    reading = sorted((done for done in job.done if done.stage == "extract"), key=lambda done: done.answer.ended_at)
     path = [reading[-1]]
     for done in reversed(reading):
         if done.answer.ended_at <= path[0].answer.started_at:
             path.insert(0, done)
-    return [*path, *(done for done in job.done if done.work.vertex.stage == "merge")]
+    return [*path, *(done for done in job.done if done.stage == "merge")]
 
 
 @dataclass(frozen=True)
@@ -116,16 +108,16 @@ class VertexTimes:
     disk_s: float = 0.0
 
 
-def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: MeasuredVertex) -> VertexTimes:
-    held = mean_tokens(done.work.steps, done.answer.ended_at - job.started_at)
+def _times(done: Vertex, job: RunningJob, sku: Sku, measured: MeasuredVertex) -> VertexTimes:
+    held = mean_tokens(done.steps, done.answer.ended_at - job.started_at)
     promised_s, disk_s = sku.token_s(held, measured.query_s), measured.disk_read_bytes / (sku.read_mb_per_s * MB)
     used = (measured.query_s, measured.lock_wait_s, measured.cpu_s)
     return VertexTimes(*used, promised_s, done.answer.order.is_cold, measured.temp_bytes, disk_s)
 
 
 def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
-    path = [(done, _measured(done)) for done in _longest_path(job)] if job.done and not job.error else []
-    times = [_times(done, job, skus[done.work.sku], measured) for done, measured in path if measured is not None]
+    path = [(done, done.answer.vertex) for done in _longest_path(job)] if job.done and not job.error else []
+    times = [_times(done, job, skus[done.sku], measured) for done, measured in path if measured is not None]
     if not times or runtime_s <= 0:
         return "not_measured"
     run = job.submission.run
@@ -134,7 +126,7 @@ def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
 
 
 def _sums(job: RunningJob) -> dict[str, float | None]:
-    measurements = [_measured(done) for done in job.done]
+    measurements = [done.answer.vertex for done in job.done]
     known = [measured for measured in measurements if measured is not None]
     if len(known) < len(measurements) or not known:
         return {}
@@ -183,7 +175,7 @@ def make_row(job: RunningJob, input_bytes: float, skus: dict[str, Sku]) -> dict[
         "min_tokens": float(min(tokens)),
         "peak_tokens": float(max(tokens)),
         "spare_tokens_used": round(mean_tokens(spare, runtime_s), MS_DIGITS),
-        "vertices": [_vertex(done, job) for done in sorted(job.done, key=lambda done: done.work.vertex.number)],
+        "vertices": [_vertex(done, job) for done in sorted(job.done, key=lambda done: done.number)],
         "skyline": _skyline(held, sum(job.promised.values())),
         "recorded_cause": _cause(job, skus, runtime_s),
         **_sums(job),
@@ -302,8 +294,3 @@ class RunLedger:
             self._rows.popleft()  # only now: what could not be written is tried again
         if is_last:
             self.parts.close()
-
-
-def part_paths(folder: Path) -> list[Path]:
-    """The parts of a recording of jobs, in order."""
-    return paths_of(folder, KINDS)

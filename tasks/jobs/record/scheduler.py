@@ -57,31 +57,18 @@ class Submission:
     planned: PlannerEstimate | None = None
 
 
-@dataclass(frozen=True)
-class VertexProcess:
-    """One process of a job. parts: first part of the input and number of parts; none for the merge."""
+@dataclass
+class Vertex:
+    """One process of a job. parts: first part of the input and number of parts; none for the merge. slot, sku: where it
+    is at work; steps: its skyline, in seconds after its job's start; answer: its worker's, when it has ended."""
 
     number: int
     stage: Stage
     parts: tuple[int, int] | None
-
-
-@dataclass
-class VertexAtWork:
-    """A vertex in its slot; `steps` is its skyline, in seconds after its job's start."""
-
-    vertex: VertexProcess
-    slot: str
-    sku: str
+    slot: str = ""
+    sku: str = ""
     steps: list[Step] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class VertexDone:
-    """A vertex that has ended, with the worker's answer."""
-
-    work: VertexAtWork
-    answer: OrderResult
+    answer: OrderResult = field(init=False, repr=False, compare=False)
 
 
 @dataclass
@@ -90,10 +77,10 @@ class RunningJob:
 
     submission: Submission
     promised: dict[str, int]
-    waiting: deque[VertexProcess]
+    waiting: deque[Vertex]
     started_at: float = field(default_factory=time.time)
-    at_work: dict[str, VertexAtWork] = field(default_factory=dict)
-    done: list[VertexDone] = field(default_factory=list)
+    at_work: dict[str, Vertex] = field(default_factory=dict)
+    done: list[Vertex] = field(default_factory=list)
     skyline: list[Step] = field(default_factory=list)
     spare: list[Step] = field(default_factory=list)
     error: str = ""
@@ -157,7 +144,7 @@ class Scheduler:
             elif now - submission.submitted_at > PATIENCE_S:
                 return
 
-    def _vertices(self, submission: Submission) -> list[VertexProcess]:
+    def _vertices(self, submission: Submission) -> list[Vertex]:
         run = submission.run
         return cut(run.job.template, run.parts, run.job.parts_per_vertex, most=MOST_VERTICES)
 
@@ -173,12 +160,13 @@ class Scheduler:
         """Start every vertex that may start now, and share out tokens anew."""
         for job in self.jobs.values():
             while (stage := job.next_stage()) and (place := self._place(job)):
-                vertex, (sku, slot) = job.waiting.popleft(), place
-                order = self._order(job, vertex, slot)
-                job.at_work[order.vertex_id] = VertexAtWork(vertex, slot, sku)
-                self._set.pop(slot, None)  # its worker may be a new one, which connects without a quota
+                vertex = job.waiting.popleft()
+                vertex.sku, vertex.slot = place
+                order = self._order(job, vertex)
+                job.at_work[order.vertex_id] = vertex
+                self._set.pop(vertex.slot, None)  # its worker may be a new one, which connects without a quota
                 self.share_tokens()  # the quota is there before the work
-                self.pool.give(slot, order)
+                self.pool.give(vertex.slot, order)
                 if stage == "merge":
                     break
         self.share_tokens()
@@ -195,19 +183,15 @@ class Scheduler:
                 return sku, slot
         return None
 
-    def _order(self, job: RunningJob, vertex: VertexProcess, slot: str) -> Order:
+    def _order(self, job: RunningJob, vertex: Vertex) -> Order:
         run, place = job.submission.run, self.folder / job.run_id
         template, is_merge = run.job.template, vertex.stage == "merge"
-        sku = next(state.sku for state in self.cluster.skus.values() if slot in state.slots)
-        n_threads = max(1, job.promised[sku.name] // THREAD_TOKENS) if self.slots[slot] is None else 1
-        return Order(
-            vertex_id=f"{job.run_id}/{vertex.number}",
-            sql=run.merge if is_merge else run.sql,
-            data_set=template.data_set,
-            parts=vertex.parts,
-            source=template.source,
-            databases=template.databases,
-            writes=template.writes,
+        sku = self.cluster.skus[vertex.sku].sku
+        n_threads = max(1, job.promised[sku.name] // THREAD_TOKENS) if self.slots[vertex.slot] is None else 1
+        return template.order(
+            f"{job.run_id}/{vertex.number}",
+            run.merge if is_merge else run.sql,
+            vertex.parts,
             partials=tuple(done.answer.order.result for done in job.done if done.answer.order.result)
             if is_merge
             else (),
@@ -259,7 +243,9 @@ class Scheduler:
     def finish_vertex(self, answer: OrderResult) -> RunningJob | None:
         """Note the end of a vertex; returns its job if that is over now, with its tokens given back."""
         job = self.jobs[answer.order.vertex_id.rpartition("/")[0]]
-        job.done.append(VertexDone(job.at_work.pop(answer.order.vertex_id), answer))
+        vertex = job.at_work.pop(answer.order.vertex_id)
+        vertex.answer = answer
+        job.done.append(vertex)
         error = answer.error or (answer.measured or {}).get("error", "")
         if error and not job.error:
             job.error = str(error)
@@ -313,10 +299,9 @@ def promise(tokens: int, free: Mapping[str, int], n_vertices: int) -> dict[str, 
 
     free: tokens not promised to anybody, by SKU offered. No more SKUs than vertices; those with most room first,
     token by token, so that the mix follows the room. A request beyond n_vertices is spread all the same."""
-    order = sorted(free, key=lambda sku: -free[sku])[:n_vertices]
-    if sum(free[sku] for sku in order) < tokens:
+    left = {sku: free[sku] for sku in sorted(free, key=lambda sku: -free[sku])[:n_vertices]}
+    if sum(left.values()) < tokens:
         return None
-    left = {sku: free[sku] for sku in order}
     given: Counter[str] = Counter()
     for _ in range(tokens):
         sku = max(left, key=lambda name: left[name])
@@ -352,7 +337,7 @@ def grant_spare(holders: Sequence[Holder], room: int, allowance: Mapping[str, in
     return dict(granted)
 
 
-def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, most: int) -> list[VertexProcess]:
+def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, most: int) -> list[Vertex]:
     """The vertices of a run, in order: at most `most` that read, as equal as whole parts allow, then the merge.
 
     A template that writes a database has one vertex, since one process at a time may write."""
@@ -362,9 +347,9 @@ def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, mo
     made, start = [], first
     for number in range(n_vertices):
         size = least + (number < more)
-        made.append(VertexProcess(number, "extract", (start, size)))
+        made.append(Vertex(number, "extract", (start, size)))
         start += size
-    return [*made, VertexProcess(n_vertices, "merge", None)] if template.merge else made
+    return [*made, Vertex(n_vertices, "merge", None)] if template.merge else made
 
 
 def mean_tokens(steps: list[Step], ends_s: float) -> float:

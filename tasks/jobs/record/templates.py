@@ -123,8 +123,6 @@ class Template:
     sql: what one vertex does, with the fields {input} (a relation over the vertex's own parts), {out} (a file of
     its own) and the template's parameters. merge: what the last vertex does, over {partials} (a relation over the
     results of the others); none where each vertex writes its own {out}, or where one vertex changes a database.
-    is_exact: whether the parts may be shared out in any way without changing the result; windows that look from
-    row to row do not see across the border between two vertices.
     typical_parts: parts of `data_set` that an everyday run reads. databases: read and locked shared;
     writes: the database that is locked alone and changed. memory_mb: limits that jobs may have; small ones spill.
     """
@@ -139,7 +137,10 @@ class Template:
     writes: str | None = None
     memory_mb: tuple[int, ...] = (512,)
     merge: str = ""
-    is_exact: bool = True
+
+    def order(self, vertex_id: str, sql: str, parts: tuple[int, int] | None, **more: Any) -> "Order":
+        """An order to a worker over this template's data; more: what else an Order says."""
+        return Order(vertex_id, sql, self.data_set, parts, self.source, self.databases, self.writes, **more)
 
 
 @cache

@@ -19,9 +19,9 @@ from tasks.nodes.record.node_place import STRESS, STRESS_SERVER, NodePlace
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.tools.parsing import Parser
-from tasks.record.facts import Usages, all_known, disturbance_between, known
+from tasks.record.facts import all_known, disturbance_between, known, usage_now
 from tasks.record.parts import CLEAN
-from tasks.record.processes import cpu_s, io_of, members
+from tasks.record.processes import cpu_s, members
 
 VERSION_FLAG = {"ioping": "-v", "qperf": "--version"}  # their logs do not hold their version
 WAIT_S = 10.0
@@ -31,9 +31,6 @@ STARTING_S = 0.15  # time that its start takes, with its full speed
 LEAST_CORES = 0.0005  # mean, while the benchmark ran: a stressor that sleeps uses none
 TICKS_S = 0.05  # without a group processor time is counted in ticks of 10 ms: a shorter time tells nothing
 MARGIN_S = 30.0
-IO_FIELDS = ("rchar", "wchar", "read_bytes", "write_bytes")
-
-
 NO_STRESS = Dose(benchmark="none", level=1, name="none")
 
 
@@ -43,18 +40,16 @@ class StressReading:
 
     at_s: float
     cpu_s: float
-    io_bytes: float
     throttled_s: float
     is_alive: bool
 
 
 @dataclass(frozen=True)
 class StressOutcome:
-    """What became of a dose. cores, bytes_per_s: what the stressor used while the benchmark ran."""
+    """What became of a dose. cores: what the stressor used while the benchmark ran."""
 
     is_applied: bool
     cores: float = 0.0
-    bytes_per_s: float = 0.0
     throttled_ratio: float = 0.0
 
 
@@ -105,24 +100,24 @@ class Stressor:
     def read(self) -> StressReading:
         """What it has used so far."""
         groups, running = self.place.groups, self.running
-        pids = self.group.processes() if self.group else members(running.process.pid) if running else []
         waited = throttled_s(groups.bench) if groups else 0.0
         is_alive = running.is_alive if running else not self.dose.command
         if self.dose.delay_ms:
             is_alive = is_alive and self.place.link is not None and self.place.link.is_delayed
-        used_s = self.group.usage_s() if self.group else sum(map(cpu_s, pids))
-        return StressReading(time.monotonic(), used_s, sum(map(_moved_bytes, pids)), waited, is_alive)
+        used_s = (
+            self.group.usage_s() if self.group else sum(map(cpu_s, members(running.process.pid) if running else ()))
+        )
+        return StressReading(time.monotonic(), used_s, waited, is_alive)
 
     def outcome(self, before: StressReading, after: StressReading) -> StressOutcome:
         """Whether it was at work from the one reading to the other. A stressor that has ended was not."""
         lasted_s = max(after.at_s - before.at_s, NAP_S)
         cores = (after.cpu_s - before.cpu_s) / lasted_s
-        bytes_per_s = max(0.0, after.io_bytes - before.io_bytes) / lasted_s
         throttled = (after.throttled_s - before.throttled_s) / lasted_s
         has_cpu_time = bool(self.dose.command) and (self.group is not None or lasted_s >= TICKS_S)
         works = before.is_alive and after.is_alive and (cores >= LEAST_CORES or not has_cpu_time)
         slows = self.dose.throttle_ratio >= 1 or throttled > 0
-        return StressOutcome(works and slows, cores, bytes_per_s, throttled)
+        return StressOutcome(works and slows, cores, throttled)
 
     def stop(self) -> None:
         """End it, and keep its last words if it had ended before."""
@@ -131,7 +126,7 @@ class Stressor:
                 self.last_words = self.running.last_words()
             self.running.end()
             self.running = None
-            self.place.servers.stop(STRESS)  # it would still be busy with us when the next one comes
+            self.place.stop_server(STRESS)  # it would still be busy with us when the next one comes
         if self.dose.delay_ms and self.place.link:
             self.place.link.delay(0)
         groups, cores = self.place.groups, self.place.cpu_cores
@@ -154,11 +149,6 @@ def applied(dose: Dose, place: NodePlace, limit_s: float) -> Iterator[Stressor]:
         stressor.stop()
 
 
-def _moved_bytes(pid: int) -> float:
-    counters = io_of(pid)
-    return float(sum(counters.get(name, 0) for name in IO_FIELDS))
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What became of an execution. status: clean, or why it is to be repeated; began_s, ended_s: on the monotonic
@@ -174,14 +164,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all executions of a campaign share."""
+    """What all executions of a campaign share. group: of all nodes."""
 
     params: RecordParams
     campaign: str
     templates: Mapping[str, BenchmarkTemplate]
     places: Mapping[str, NodePlace]
     parsers: Mapping[str, Parser]
-    usages: Usages
+    group: ControlGroup | None
 
     def record(self, planned: PlannedExecution, dose: Dose | None) -> Outcome:
         """Run one execution to its end. Raises MissingTool, NoServer."""
@@ -191,14 +181,14 @@ class Bench:
         words = place.command(template.command, place.values(purpose=template.benchmark, limit_s=template.limit_s))
         around = place.around(place.groups.bench if place.groups else None)
         with applied(dose or NO_STRESS, place, template.limit_s) as stressor:
-            at_work = [active.process.pid for active in (*place.servers.running.values(), stressor.running) if active]
+            at_work = [active.process.pid for active in (*place.servers.values(), stressor.running) if active]
             stressed = stressor.read()
-            load_1m, before, started_at = os.getloadavg()[0], self.usages.now(at_work), datetime.now(UTC)
+            load_1m, before, started_at = os.getloadavg()[0], usage_now(self.group, at_work), datetime.now(UTC)
             running, exit_status = run(words, around, place.folder / "log", template.limit_s)
-            after, stressed_after = self.usages.now(at_work), stressor.read()
+            after, stressed_after = usage_now(self.group, at_work), stressor.read()
         stress = stressor.outcome(stressed, stressed_after) if dose else None
         if exit_status is None and template.is_network:
-            place.servers.stop(template.benchmark)  # it may still wait for the client that was killed
+            place.stop_server(template.benchmark)  # it may still wait for the client that was killed
         log, disturbance = running.output(), disturbance_between(before, after)
         parser = self.parsers.get(planned.benchmark)
         parsed = parser.parse(log) if parser else None

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -10,9 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tasks.errors import BadSetting, WhorlError
 from tasks.machine import ControlGroup, campaign_group, root_group, scratch_folder
-from tasks.nodes.execution import Execution, SampledMetric, table_of
+from tasks.nodes.execution import SampledMetric, table_of
 from tasks.nodes.record.bench import Bench, Outcome
 from tasks.nodes.record.control_groups import CONTROLLERS, PREFIX, REGISTER
 from tasks.nodes.record.link import remove_abandoned
@@ -25,19 +28,18 @@ from tasks.nodes.record.plan import (
     lacking_stress,
     make_plan,
     next_benchmark,
+    plan_digest,
     possible_doses,
     selected_templates,
 )
 from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
-from tasks.nodes.tools.parsing import Parser
-from tasks.record.campaign import Ledger, Progress, RecordSummary, on_disk, recording
-from tasks.record.facts import Usages, machine_facts
+from tasks.record.campaign import Ledger, Progress, RecordSummary, in_time, on_disk, recording
+from tasks.record.facts import machine_facts
 from tasks.record.parts import CLEAN, Parts, Record, check_same, deciding
 from tasks.record.processes import end_registered
 
 MARGIN_S = 1.0  # metrics of a node are kept from this long before an execution until this long after it
-KEPT_S = 60.0  # samples are kept this much longer than the two longest executions
 Turn = Callable[[BenchmarkTemplate], AbstractContextManager[object]]
 NAP_S = 0.02
 OPEN = "not run, its server would listen on every address of this machine; needs a network namespace"
@@ -55,23 +57,20 @@ def parts_in(folder: Path, **more: Any) -> Parts:
     return Parts(folder, KINDS, FACTS, key=("execution_id",), most_waiting=MOST_WAITING, **more)
 
 
-def keep_execution(parts: Parts, execution: Execution, facts: Record, record: Record) -> None:
-    """Write a finished execution down. facts: for the record of its part, with its status."""
-    part_record = record | {FACTS: {execution.execution_id: facts}}
-    parts.keep(execution.execution_id, table_of([execution]), part_record)
+def keep_execution(
+    ledger: Ledger[PlannedExecution], outcome: Outcome, record: Record, telemetry: Sequence[SampledMetric] = ()
+) -> None:
+    """Write a finished execution down. record: how the executions of this call were made."""
+    execution = replace(outcome.execution, telemetry=tuple(telemetry))
+    about = record | {FACTS: {execution.execution_id: outcome.facts}}
+    ledger.add(execution.execution_id, table_of([execution]), about, outcome.status)
 
 
-def finished(parts: Parts, *, with_steady: bool = True) -> list[Done]:
-    """All executions that a folder holds, in parts or alone. Raises BadInput if a file cannot be read.
-
-    with_steady: also those of parts that were recorded without a plan."""
-    by_id: dict[str, Done] = {}
-    for _, table, record in parts.recorded(KEYS):
-        for row in table.to_pylist() if with_steady or record.get("plan") != STEADY else ():
-            del row["campaign"]
-            status = record[FACTS].get(row["execution_id"], {}).get("status", CLEAN)
-            by_id.setdefault(row["execution_id"], Done(**row, status=str(status)))
-    return list(by_id.values())
+def done_in(table: pa.Table, record: Record) -> dict[str, Done]:
+    """The executions of a file of a recording, by id."""
+    rows = table.drop_columns("campaign").to_pylist()
+    statuses = {run: facts.get("status", CLEAN) for run, facts in record[FACTS].items()}
+    return {row["execution_id"]: Done(**row, status=str(statuses.get(row["execution_id"], CLEAN))) for row in rows}
 
 
 class ExecutionLedger(Ledger[PlannedExecution]):
@@ -84,93 +83,71 @@ class ExecutionLedger(Ledger[PlannedExecution]):
     def __init__(self, folder: Path, params: RecordParams, plan: Plan | None, facts: Record) -> None:
         self.plan, self.campaign = plan, ""
         self.record: Record = {}
-        digest = plan.digest() if plan else STEADY
+        digest = STEADY if plan is None else plan_digest(plan)
         parts = parts_in(folder, record_of=lambda records: self.record | records[-1])
-        rounds = (plan.executions,) if plan else ()
+        rounds = () if plan is None else (plan,)
         super().__init__(parts, rounds, lambda execution: execution.id_in(self.campaign), repeats=params.repeats)
-        for path, table, record in parts.recorded(KEYS) if plan else ():  # each call without a plan is one
-            if record.get("plan", digest) == STEADY or not table.num_rows:
+        self.done: dict[str, Done] = {}
+        for path, table, record in parts.recorded(KEYS):
+            if plan is not None and record.get("plan") == STEADY:  # each call without a plan is a campaign
                 continue
-            if "params" in record:
-                check_same(path, record, params, UNIMPORTANT, digest)
-            self.campaign = self.campaign or str(record.get("campaign") or table["campaign"][0].as_py())
+            if plan is not None and table.num_rows:
+                if "params" in record:
+                    check_same(path, record, params, UNIMPORTANT, digest)
+                self.campaign = self.campaign or str(record.get("campaign") or table["campaign"][0].as_py())
+            self.done = done_in(table, record) | self.done
         self.campaign = self.campaign or f"{datetime.now(UTC):%Y%m%dt%H%M%S%f}"  # two calls can begin in one second
         self.record = facts | {"params": deciding(params, UNIMPORTANT), "plan": digest, "campaign": self.campaign}
-        self.done = {execution.execution_id: execution for execution in finished(parts, with_steady=plan is None)}
         self.begin({execution.execution_id: execution.status for execution in self.done.values()})
 
     def keep(self, outcome: Outcome, telemetry: Sequence[SampledMetric]) -> None:
         """Write an execution down."""
-        execution = replace(outcome.execution, telemetry=tuple(telemetry))
-        keep_execution(self.parts, execution, outcome.facts | {"status": outcome.status}, self.record)
-        about = {key: execution.facts[key] for key in ("execution_id", *KEYS[:-1])}
-        done = self.done[execution.execution_id] = Done(**about, status=outcome.status)
-        self.statuses[done.execution_id] = done.status
+        keep_execution(self, outcome, self.record, telemetry)
+        about = {key: outcome.execution.facts[key] for key in ("execution_id", *KEYS[:-1])}
+        self.done[about["execution_id"]] = Done(**about, status=outcome.status)
 
     def past(self, node: str) -> list[Done]:
         """What a node has behind it in this folder."""
         return [execution for execution in self.done.values() if execution.node == node]
 
 
-@dataclass(frozen=True)
-class Stage:
-    """What is set up. places: by node, prepared; templates: those that can run on all of them; unavailable: what of a
-    node does not work here."""
-
-    group: ControlGroup | None
-    places: Mapping[str, NodePlace]
-    templates: tuple[BenchmarkTemplate, ...]
-    unavailable: dict[str, tuple[str, ...]]
-    sampler: NodeSampler
-
-    @property
-    def isolation(self) -> str:
-        """cgroups, or none."""
-        return "cgroups" if self.group else "none"
-
-
 @contextlib.contextmanager
 def staged(
     params: RecordParams, templates: Sequence[BenchmarkTemplate], doses: Sequence[Dose], campaign: str
-) -> Iterator[Stage]:
-    """Everything that the nodes need for these benchmarks and doses. What a killed recorder has left is ended first.
+) -> Iterator[tuple[ControlGroup | None, Mapping[str, NodePlace], tuple[BenchmarkTemplate, ...], NodeSampler]]:
+    """Everything that the nodes need for these benchmarks and doses: the group of all, each node's place, prepared, the
+    templates that can run on all of them, and a sampler at work. What a killed recorder has left is ended first.
 
     campaign: what tells its data from that of others. Raises MissingTool, NotPrepared."""
     scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=on_disk())
     end_leftovers(scratch)
-    has_network = params.isolation != "none" and any(benchmark.is_network for benchmark in templates)
-    places: dict[str, NodePlace] = {}
+    is_isolated = params.isolation != "none"
+    has_network = is_isolated and any(benchmark.is_network for benchmark in templates)
     with contextlib.ExitStack() as stack:
         group = None
-        if params.isolation != "none":
+        if is_isolated:
             group = stack.enter_context(campaign_group(prefix=PREFIX, controllers=CONTROLLERS))
-        if group is None and params.isolation != "none":
-            logger.warning("no control groups here: nodes have no limits, and what others use is only estimated")
+            if group is None:
+                logger.warning("no control groups here: nodes have no limits, and what others use is only estimated")
         stack.callback(_remove, scratch)
         settings = {"is_emulated": params.place == "emulated", "has_network": has_network}
+        places: dict[str, NodePlace] = {}
         for number, node in enumerate(nodes_of(params), start=1):
             places[node.name] = make_place(node, number, scratch, group, **settings)
             stack.callback(places[node.name].remove)
-        # its server cannot be bound to an address, and has no namespace
-        unbound = [
-            benchmark.benchmark
-            for benchmark in templates
-            if benchmark.is_network and "{server}" not in benchmark.server
-        ]
-        unavailable: dict[str, tuple[str, ...]] = {}
-        for name, place in places.items():
-            faults = (*place.faults, *(f"{benchmark}: {OPEN}" for benchmark in (() if place.link else unbound)))
-            unavailable |= {name: faults} if faults else {}
-        is_bound = all(place.link for place in places.values())
-        possible = tuple(benchmark for benchmark in templates if is_bound or benchmark.benchmark not in unbound)
+        # without a namespace, a server that cannot be bound to an address would listen to everybody
+        unbound = [one.benchmark for one in templates if one.is_network and "{server}" not in one.server]
+        open_places = [place for place in places.values() if not place.link]
+        for place in open_places:
+            place.faults += [f"{benchmark}: {OPEN}" for benchmark in unbound]
+        possible = tuple(one for one in templates if not open_places or one.benchmark not in unbound)
         for place in places.values():
             place.prepare(possible, doses)
-        keeps_s = 2 * max((benchmark.limit_s for benchmark in templates), default=0.0) + 2 * MARGIN_S + KEPT_S
         readers = {name: NodeReader(place) for name, place in places.items()}
-        sampler = NodeSampler(readers, scratch, interval_s=params.interval_s, keeps_s=keeps_s)
+        sampler = NodeSampler(readers, scratch, interval_s=params.interval_s)
         stack.callback(sampler.stop)
         sampler.start()
-        yield Stage(group, places, possible, unavailable, sampler)
+        yield group, places, possible, sampler
 
 
 def _remove(scratch: Path) -> None:
@@ -190,52 +167,40 @@ def end_leftovers(scratch: Path) -> None:
 
 @dataclass
 class Schedule:
-    """One call of the recorder. waiting: executions whose last samples are not taken yet; failed: numbers of those that
-    could not be run; broken: without a plan, node and benchmark of these."""
+    """One call of the recorder. waiting: executions whose last samples are not taken yet; broken: without a plan, node
+    and benchmark of those that could not be run."""
 
     bench: Bench
     ledger: ExecutionLedger
     sampler: NodeSampler
     progress: Progress
-    turn: Turn | None
-    waiting: list[Outcome] = field(default_factory=list)
-    failed: set[int] = field(default_factory=set)
+    turn: Turn
+    waiting: deque[Outcome] = field(default_factory=deque)
     broken: set[tuple[str, str]] = field(default_factory=set)
-    n_run: int = 0
-    spent_s: float = 0.0
-
-    @property
-    def overhead_s(self) -> float:
-        """Mean time of an execution beside its tool's own."""
-        return self.spent_s / self.n_run if self.n_run else 0.0
 
     def run(self, ends_s: float) -> None:
         """Run executions until none is left or the time (on the monotonic clock) is over; keep each of them.
 
         Those that have ended are kept even if this is interrupted."""
         self._wait_for(time.monotonic() + MARGIN_S)  # there is a time before the first one
-        began_s = time.monotonic()
         try:
-            for planned in self._next():
-                template = self.bench.templates[planned.benchmark]
-                if time.monotonic() >= ends_s:
-                    return
-                self._record(planned, template)
+            for execution in in_time(self._next(), ends_s):
+                self._record(execution)
                 self._keep_complete()
         finally:
-            self.spent_s += time.monotonic() - began_s
             with contextlib.suppress(KeyboardInterrupt, SystemExit):
-                if self.waiting:
-                    self._wait_for(self.waiting[-1].ended_s + MARGIN_S)
-            self._keep_complete(all_of_them=True)
+                self._settle()
 
     def _next(self) -> Iterator[PlannedExecution]:
-        for executions in self.ledger.todo() if self.ledger.plan else ():
-            yield from (execution for execution in executions if execution.number not in self.failed)
+        for executions in self.ledger.todo() if self.ledger.plan is not None else ():
+            yield from (one for one in executions if not self._has_failed(one.again(0)))
             self._settle()
-        for _ in range(0 if self.ledger.plan else self.bench.params.executions):
+        for _ in range(0 if self.ledger.plan is not None else self.bench.params.executions):
             for node in self.bench.places:
                 yield from self._next_on(node)
+
+    def _has_failed(self, execution: PlannedExecution) -> bool:
+        return self.ledger.id_of(execution) in self.ledger.errors
 
     def _next_on(self, node: str) -> Iterator[PlannedExecution]:
         """What is next on a node; where it cannot be run, another in its place, and it no more in this call."""
@@ -245,45 +210,39 @@ class Schedule:
             self._settle()
             template = next_benchmark(self.ledger.past(node), templates)
             number = len(self.ledger.done) + len(self.ledger.errors) + 1
-            yield PlannedExecution(number, node, template.benchmark, template.template_hash, template.is_network)
-            if number not in self.failed:
+            execution = PlannedExecution(number, node, template.benchmark, template.template_hash, template.is_network)
+            yield execution
+            if not self._has_failed(execution):
                 return
             self.broken.add((node, template.benchmark))
 
-    def _record(self, planned: PlannedExecution, template: BenchmarkTemplate) -> None:
-        began_s = time.monotonic()
-        doses = doses_of(self.bench.params.doses, planned.benchmark, planned.dose_level, planned.node)
-        dose = next((candidate for candidate in doses if candidate.name == planned.dose), None)
-        self._lower(planned)
-        if self.turn and self.waiting:  # a turn may take longer than samples are kept
-            self.sampler.put_aside(self.waiting[0].began_s - MARGIN_S, self.waiting[-1].ended_s + MARGIN_S)
+    def _record(self, execution: PlannedExecution) -> None:
+        doses = doses_of(self.bench.params.doses, execution.benchmark, execution.dose_level, execution.node)
+        dose = next((candidate for candidate in doses if candidate.name == execution.dose), None)
+        self._lower(execution)
         try:
-            with self.turn(template) if self.turn else contextlib.nullcontext():
-                waited_s = time.monotonic() - began_s
-                outcome = self.bench.record(planned, dose)
+            with self.turn(self.bench.templates[execution.benchmark]):
+                self.waiting.append(self.bench.record(execution, dose))
         except (WhorlError, OSError) as error:  # any fault of one benchmark is its own, not the end of the campaign
-            self.ledger.errors[planned.id_in(self.ledger.campaign)] = str(error)
-            self.failed.add(planned.number)
-            logger.warning("%s cannot be run: %s", planned.id_in(self.ledger.campaign), error)
-            return
-        self.waiting.append(outcome)
-        self.n_run += 1
-        self.spent_s -= waited_s + outcome.ended_s - outcome.began_s
+            self.ledger.errors[self.ledger.id_of(execution)] = str(error)
+            logger.warning("%s cannot be run: %s", self.ledger.id_of(execution), error)
 
-    def _lower(self, planned: PlannedExecution) -> None:
+    def _lower(self, execution: PlannedExecution) -> None:
         """Lower the limits of a node whose time has come. Repetitions come after the plan: they have them too."""
-        n = len(self.ledger.plan.executions) if self.ledger.plan else 0
-        place = self.bench.places[planned.node]
+        n = len(self.ledger.plan or ())
+        place = self.bench.places[execution.node]
         for limit in self.bench.params.lowered:
-            is_due = planned.repetition > 0 or planned.number > limit.after_ratio * n
-            if n and limit.node == planned.node and is_due and limit.name not in place.lowered:
+            is_due = execution.repetition > 0 or execution.number > limit.after_ratio * n
+            if n and limit.node == execution.node and is_due and limit.name not in place.lowered:
                 place.lower(limit)
-                logger.info("%s: %s from execution %d on", planned.node, limit.name, planned.number)
+                logger.info("%s: %s from execution %d on", execution.node, limit.name, execution.number)
 
     def _settle(self) -> None:
-        """Keep all that has ended: what comes next depends on it."""
-        if self.waiting:
-            self._wait_for(self.waiting[-1].ended_s + MARGIN_S)
+        """Keep all that has ended: what comes next depends on it. To interrupt is to wait no more for last samples."""
+        try:
+            if self.waiting:
+                self._wait_for(self.waiting[-1].ended_s + MARGIN_S)
+        finally:
             self._keep_complete(all_of_them=True)
 
     def _wait_for(self, at_s: float) -> None:
@@ -291,19 +250,20 @@ class Schedule:
             time.sleep(NAP_S)
 
     def _keep_complete(self, *, all_of_them: bool = False) -> None:
-        """Keep the executions after which enough was sampled."""
+        """Keep the executions after which enough was sampled, and forget the samples that no other one needs."""
         while self.waiting and (all_of_them or self.sampler.covers(self.waiting[0].ended_s + MARGIN_S)):
             outcome = self.waiting[0]
             begin_s, end_s = outcome.began_s - MARGIN_S, outcome.ended_s + MARGIN_S
             telemetry = self.sampler.between(outcome.planned.node, begin_s, end_s, outcome.began_s)
             self.ledger.keep(outcome, telemetry)
-            self.waiting.pop(0)
+            self.waiting.popleft()
             self._log(outcome)
+        self.sampler.forget((self.waiting[0].began_s if self.waiting else time.monotonic()) - MARGIN_S)
 
     def _log(self, outcome: Outcome) -> None:
-        plan, done = self.ledger.plan, self.ledger.done.values()
+        done = self.ledger.done.values()
         clean = sum(execution.status == CLEAN for execution in done)
-        total = len(plan.executions) if plan else len(done)
+        total = len(done) if self.ledger.plan is None else len(self.ledger.plan)
         facts = outcome.execution.facts
         logger.log(
             logging.INFO if outcome.status == CLEAN else logging.WARNING,
@@ -312,19 +272,6 @@ class Schedule:
             len(outcome.execution.measured), facts["dose"] or "none", facts["foreign_cores"], facts["steal_cores"],
         )  # fmt: skip
         self.progress(clean, total)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodesRecorded(RecordSummary):
-    """What a call did; without a plan, executions of this call alone. nodes: that were recorded; unavailable: what of a
-    node does not work here, by node; sampler_cores: the sampler's own cost; overhead_s: mean time of an execution
-    beside its tool's own."""
-
-    campaign: str
-    nodes: tuple[str, ...]
-    unavailable: dict[str, tuple[str, ...]]
-    sampler_cores: float
-    overhead_s: float
 
 
 def planned(
@@ -353,12 +300,10 @@ def planned(
     )
 
 
-def runnable(
-    params: RecordParams, parsers: Mapping[str, Parser] = PARSERS
-) -> tuple[tuple[BenchmarkTemplate, ...], list[Dose]]:
+def runnable(params: RecordParams) -> tuple[tuple[BenchmarkTemplate, ...], list[Dose]]:
     """The benchmarks of these parameters, and the doses of stress. Raises MissingTool, BadSetting as record_nodes."""
     templates = selected_templates(params)
-    check_parsers(templates, parsers, params.profile)
+    check_parsers(templates, params.profile)
     names = {template.benchmark for template in templates} if params.runs and params.stressed_ratio else set()
     doses = [dose for dose in params.doses if dose.benchmark in names]
     check_tools(templates, doses)
@@ -366,12 +311,12 @@ def runnable(
     return templates, doses
 
 
-def check_parsers(templates: Sequence[BenchmarkTemplate], parsers: Mapping[str, Parser], profile: str) -> None:
+def check_parsers(templates: Sequence[BenchmarkTemplate], profile: str) -> None:
     """Raises BadSetting that names the benchmarks whose logs nobody reads: each execution of them would fail."""
-    if unread := [template.benchmark for template in templates if template.benchmark not in parsers]:
+    if unread := [template.benchmark for template in templates if template.benchmark not in PARSERS]:
         raise BadSetting(
             f"nodes.record.{profile}: nobody reads the logs of {', '.join(unread)}; "
-            f"expected benchmarks of {', '.join(parsers)}; leave it out, or name it after the one whose tool it calls"
+            f"expected benchmarks of {', '.join(PARSERS)}; leave it out, or name it after the one whose tool it calls"
         )
 
 
@@ -380,54 +325,51 @@ def record_nodes(
     out_dir: Path,
     progress: Progress | None = None,
     *,
-    turn: Turn | None = None,
-    parsers: Mapping[str, Parser] = PARSERS,
-    lock: str | None = None,
-) -> NodesRecorded:
+    turn: Turn = contextlib.nullcontext,
+) -> RecordSummary:
     """Record executions into `executions-NNNN.parquet` under out_dir; disturbed ones go to `flagged-NNNN.parquet`.
 
     progress: called with (clean, planned) after each execution. With params.runs each call goes on for params.minutes
     where the last one stopped; without, it runs params.executions of what the nodes lack in out_dir, or what is stalest
-    there. turn: entered around each execution, so that the network's can wait for each other across machines. When it
-    ends, by return, exception or SIGTERM, all that was recorded is in parts, and no process, control group or namespace
-    is left; after a kill the next call finds every finished execution and ends what the dead one has left. Raises
-    MissingTool, BadSetting (another campaign in out_dir, another recording at work, an unknown benchmark, one whose
-    logs nobody reads, limits to lower where there are no control groups), BadInput (a part cannot be read)."""
-    began_s = time.monotonic()
-    templates, doses = runnable(params, parsers)
-    with recording("nodes", out_dir, lock):
-        with staged(params, templates, doses, str(out_dir.resolve())) as stage:
-            plan = planned(params, stage.templates, has_groups=stage.group is not None)
-            unavailable = _with_lacking_stress(stage, params, plan)
-            facts = {
-                "machine": machine_facts(),
-                "isolation": stage.isolation,
-                "unavailable": {name: list(details) for name, details in unavailable.items()},
-                "namespaces": [name for name, place in stage.places.items() if place.link],
-            }
-            ledger = ExecutionLedger(out_dir, params, plan, facts)
-            try:
-                by_name = {template.benchmark: template for template in stage.templates}
-                bench = Bench(params, ledger.campaign, by_name, stage.places, parsers, Usages(stage.group))
-                schedule = Schedule(bench, ledger, stage.sampler, progress or (lambda *_: None), turn)
-                schedule.run(began_s + params.minutes * 60)
-            finally:
-                ledger.parts.close()
-        details = ledger.summary(stage.isolation, began_s)
-        if ledger.plan is None:
-            details |= {"planned": sum(ledger.recorded.values()), "clean": ledger.recorded.get(CLEAN, 0)}
-        return NodesRecorded(
-            **details, campaign=ledger.campaign, nodes=tuple(stage.places), unavailable=unavailable,
-            sampler_cores=stage.sampler.cores, overhead_s=schedule.overhead_s,
-        )  # fmt: skip
+    there. turn: entered around each execution, so that the network's can wait for each other across machines.
 
+    What it returns has as `more`: campaign; nodes that were recorded; unavailable, what of a node does not work here;
+    sampler_cores, the sampler's own cost. Without a campaign it counts the executions of this call alone.
 
-def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) -> dict[str, tuple[str, ...]]:
-    """What does not work here, with what of the campaign's stress cannot be had, which is told before anything runs."""
-    lacking = lacking_stress(params, stage.templates, has_groups=stage.group is not None)
-    if plan is None or not lacking:
-        return stage.unavailable
-    n, n_stressed = len(plan.executions), sum(execution.stress_wanted for execution in plan.executions)
-    message = "%d of the %d executions will be stressed, and not %.0f: %s"
-    logger.warning(message, n_stressed, n, n * params.stressed_ratio, "; ".join(lacking))
-    return {name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places}
+    When it ends, by return, exception or SIGTERM, all that was recorded is in parts, and no process, control group or
+    namespace is left; after a kill the next call finds every finished execution and ends what the dead one has left.
+    Raises MissingTool, BadSetting (another campaign in out_dir, another recording at work, an unknown benchmark, one
+    whose logs nobody reads, limits to lower where there are no control groups), BadInput (a part cannot be read)."""
+    ends_s = time.monotonic() + params.minutes * 60
+    templates, doses = runnable(params)
+    with (
+        recording("nodes", out_dir),
+        staged(params, templates, doses, str(out_dir.resolve())) as (group, places, possible, sampler),
+    ):
+        plan, isolation = planned(params, possible, has_groups=group is not None), "cgroups" if group else "none"
+        lacking = lacking_stress(params, possible, has_groups=group is not None)
+        if plan is not None and lacking:  # told before anything runs
+            n_stressed, wanted = sum(one.stress_wanted for one in plan), len(plan) * params.stressed_ratio
+            message = "%d of the %d executions will be stressed, and not %.0f: %s"
+            logger.warning(message, n_stressed, len(plan), wanted, "; ".join(lacking))
+            for place in places.values():
+                place.faults += lacking
+        unavailable = {name: list(place.faults) for name, place in places.items() if place.faults}
+        facts = {
+            "machine": machine_facts(),
+            "isolation": isolation,
+            "unavailable": unavailable,
+            "namespaces": [name for name, place in places.items() if place.link],
+        }
+        ledger = ExecutionLedger(out_dir, params, plan, facts)
+        by_name = {template.benchmark: template for template in possible}
+        bench = Bench(params, ledger.campaign, by_name, places, PARSERS, group)
+        try:
+            Schedule(bench, ledger, sampler, progress or (lambda *_: None), turn).run(ends_s)
+        finally:
+            ledger.parts.close()
+        about = {"campaign": ledger.campaign, "nodes": list(places), "unavailable": unavailable}
+        summary = ledger.summary(isolation, **about, sampler_cores=sampler.cores)
+    if plan is None:
+        return replace(summary, planned=sum(summary.recorded.values()), clean=summary.recorded.get(CLEAN, 0))
+    return summary

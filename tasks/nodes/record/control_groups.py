@@ -4,13 +4,13 @@ import contextlib
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.machine import UNLIMITED, ControlGroup, disk_of, joining, tied_to_parent
+from tasks.machine import UNLIMITED, ControlGroup, joining, tied_to_parent
 from tasks.nodes.record.params import NodeParams
-from tasks.record.processes import end_session, last_words, started, wait_for_end, write_down
+from tasks.record.processes import end_session, last_words, start_in, started, wait_for_end
 
 CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "unified")
 PREFIX = "whorl-nodes-"  # and the recorder's process id
@@ -21,7 +21,6 @@ LEAST_QUOTA_US = 1000
 NS, US = 1e-9, 1e-6
 REGISTER = "processes"
 MOST_LOG_BYTES = 8_000_000
-PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 
 @dataclass(frozen=True)
@@ -34,53 +33,48 @@ class NodeGroups:
     peer: ControlGroup
 
 
-def make_groups(campaign: ControlGroup, params: NodeParams, folder: Path) -> tuple[NodeGroups, list[str]]:
+def make_groups(campaign: ControlGroup | None, params: NodeParams, folder: Path) -> tuple[NodeGroups | None, list[str]]:
     """The groups of a node with its limits, and those of its limits that do not work here, with the reason."""
+    if campaign is None:
+        return None, set_limits(None, params, folder)
     node = campaign.child(params.name)
     node.share_controllers()
     faults = set_limits(node, params, folder)
-    groups = NodeGroups(
-        node, node.child("bench", shares_disk=True), node.child("stress", shares_disk=True),
-        campaign.child(f"{params.name}-peer"),
-    )  # fmt: skip
-    return groups, faults
+    bench, stress = (node.child(name, shares_disk=True) for name in ("bench", "stress"))
+    return NodeGroups(node, bench, stress, campaign.child(f"{params.name}-peer")), faults
 
 
-def set_limits(node: ControlGroup, params: NodeParams, folder: Path) -> list[str]:
+def set_limits(node: ControlGroup | None, params: NodeParams, folder: Path) -> list[str]:
     """Give a node's group its limits; returns those that do not work here, with the reason."""
+    quota_us = round(params.cpu_percent / PERCENT * PERIOD_US)
+    limits: tuple[tuple[str, float, Callable[[ControlGroup], None]], ...] = (
+        (f"CPU quota of {params.cpu_percent:g} %", quota_us, lambda group: group.set_quota(quota_us, PERIOD_US)),
+        (
+            f"memory limit of {params.memory_mib:g} MiB",
+            params.memory_mib,
+            lambda group: _limit_memory(group, params.memory_mib),
+        ),
+        (
+            f"disk limit of {params.disk_mb_per_s:g} MB/s",
+            params.disk_mb_per_s,
+            lambda group: group.limit_disk(folder, params.disk_mb_per_s * MB),
+        ),
+    )
     faults: list[str] = []
-    if params.cpu_percent:
-        with _noted(faults, f"CPU quota of {params.cpu_percent:g} %"):
-            node.set_quota(round(params.cpu_percent / PERCENT * PERIOD_US), PERIOD_US)
-    if params.memory_mib and not node.limit_memory(params.memory_mib):
-        faults.append(f"memory limit of {params.memory_mib:g} MiB: the system does not let us")
-    if params.disk_mb_per_s:
-        with _noted(faults, f"disk limit of {params.disk_mb_per_s:g} MB/s"):
-            limit_disk(node, folder, params.disk_mb_per_s * MB)
+    for what, limit, put in limits:
+        if limit and node is None:
+            faults.append(f"{what}: no control groups here")
+        elif limit and node:
+            try:
+                put(node)
+            except (OSError, KeyError, ValueError) as error:
+                faults.append(f"{what}: {error}")
     return faults
 
 
-@contextlib.contextmanager
-def _noted(faults: list[str], what: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, KeyError, ValueError) as error:
-        faults.append(f"{what}: {error}")
-
-
-def limit_disk(group: ControlGroup, folder: Path, bytes_per_s: float) -> None:
-    """Set how fast the group may read and how fast it may write the disk of the folder. Raises OSError, ValueError.
-
-    Version 1 limits only what goes past the page cache when it is written; reads that miss it are always limited."""
-    device = disk_of(folder)
-    if device is None:
-        raise ValueError(f"{folder} is on no disk of its own")
-    rate = round(bytes_per_s)
-    if group.version == 2:
-        (group.folders["blkio"] / "io.max").write_text(f"{device} rbps={rate} wbps={rate}")
-        return
-    for side in ("read", "write"):
-        (group.folders["blkio"] / f"blkio.throttle.{side}_bps_device").write_text(f"{device} {rate}")
+def _limit_memory(group: ControlGroup, mib: float) -> None:
+    if not group.limit_memory(mib):
+        raise ValueError("the system does not let us")
 
 
 def allow_share(group: ControlGroup, cores: float, ratio: float) -> None:
@@ -91,8 +85,8 @@ def allow_share(group: ControlGroup, cores: float, ratio: float) -> None:
 
 def throttled_s(group: ControlGroup) -> float:
     """Seconds in which the group had to wait for its quota, summed over processors."""
-    counters = dict(line.split() for line in (group.folders["cpu"] / "cpu.stat").read_text().splitlines())
-    return int(counters["throttled_usec"]) * US if group.version == 2 else int(counters["throttled_time"]) * NS
+    counters = group.cpu_stat()
+    return counters["throttled_usec"] * US if group.version == 2 else counters["throttled_time"] * NS
 
 
 @dataclass(frozen=True)
@@ -161,19 +155,8 @@ def start(words: Sequence[str], around: Surroundings, out: Path) -> Running:
 
     Call it from a thread that outlives it: it is killed when that thread ends, however it ends."""
     with out.open("wb") as log:
-        process = subprocess.Popen(
-            around.command(words),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=around.folder,
-            env=PLAIN | {"HOME": str(around.folder), "TMPDIR": str(around.folder)},
-            start_new_session=True,
-        )
-    running = Running(process, started(process.pid) or "", out, None if around.is_shared else around.group)
-    if around.register:
-        write_down(around.register, process.pid)
-    return running
+        process = start_in(around.folder, around.command(words), log, around.register)
+    return Running(process, started(process.pid) or "", out, None if around.is_shared else around.group)
 
 
 def run(words: Sequence[str], around: Surroundings, out: Path, limit_s: float) -> tuple[Running, int | None]:

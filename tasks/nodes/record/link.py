@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -35,7 +35,6 @@ MTU = 16_000  # few, large packets: each costs this program about the same
 MOST_BYTES = 65_536
 MOST_WAITING = 4000  # packets; a device's own queue drops what is more
 AT_ONCE = 64
-Now = Callable[[], float]
 PREFIX = "whorl-"  # and the recorder's process id
 FOLDER = Path("/run/netns")
 CLONE_NEWNET = 0x40000000
@@ -261,43 +260,38 @@ class Late:
         return self._waiting[0][0] if self._waiting else None
 
 
-def open_device(namespace: str, address: str, name: str = "tun0") -> int:
+def open_device(namespace: str, address: str) -> int:
     """Make a device in a namespace, up and with this address; returns its file. Moves the caller there. Raises."""
     enter(namespace)
     handle = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    fcntl.ioctl(handle, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TUN | IFF_NO_PI))
-    ask(f"ip link set {name} mtu {MTU} txqueuelen 1000")
-    ask(f"ip address add {address}/24 dev {name}")
-    ask(f"ip link set {name} up")
+    fcntl.ioctl(handle, TUNSETIFF, struct.pack("16sH", RELAY_DEVICE.encode(), IFF_TUN | IFF_NO_PI))
+    ask(f"ip link set {RELAY_DEVICE} mtu {MTU} txqueuelen 1000")
+    ask(f"ip address add {address}/24 dev {RELAY_DEVICE}")
+    ask(f"ip link set {RELAY_DEVICE} up")
     return handle
 
 
-def carry(
-    first: int, other: int, there: Late, back: Late, *, now: Now = time.monotonic, turns: int | None = None
-) -> None:
-    """Carry packets between two files for ever, or for so many turns. there: those from first to other on their way."""
-    ways = {first: (other, there), other: (first, back)}
-    while turns is None or turns > 0:
-        turns = turns - 1 if turns is not None else None
-        dues = [due for _, late in ways.values() if (due := late.next_s()) is not None]
-        timeout_s = max(0.0, min(dues) - now()) if dues else None
-        polled = [file for file, (_, late) in ways.items() if not late.is_full]
-        readable, _, _ = select.select(polled, [], [], timeout_s)
-        for file in readable:
-            with contextlib.suppress(BlockingIOError):
-                for _ in range(AT_ONCE):
-                    ways[file][1].put(os.read(file, MOST_BYTES), now())
-        for target, late in ways.values():
-            for packet in late.due(now()):
-                with contextlib.suppress(OSError):  # the device is down or full: a link loses packets
-                    os.write(target, packet)
+def carry(ways: Mapping[int, tuple[int, Late]]) -> None:
+    """Wait for the next packet, take what has come, pass on what is due. ways: from a file to another, with those on
+    their way."""
+    dues = [due for _, late in ways.values() if (due := late.next_s()) is not None]
+    timeout_s = max(0.0, min(dues) - time.monotonic()) if dues else None
+    polled = [file for file, (_, late) in ways.items() if not late.is_full]
+    readable, _, _ = select.select(polled, [], [], timeout_s)
+    for file in readable:
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(AT_ONCE):
+                ways[file][1].put(os.read(file, MOST_BYTES), time.monotonic())
+    for target, late in ways.values():
+        for packet in late.due(time.monotonic()):
+            with contextlib.suppress(OSError):  # the device is down or full: a link loses packets
+                os.write(target, packet)
 
 
 def main(words: list[str]) -> None:
     """Make both devices and carry packets until killed."""
     node, node_address, peer, peer_address, file = words
-    first = open_device(node, node_address)
-    other = open_device(peer, peer_address)
+    first, other = open_device(node, node_address), open_device(peer, peer_address)
     there, back = Late(0), Late(0)
 
     def read(*_: object) -> None:
@@ -305,8 +299,9 @@ def main(words: list[str]) -> None:
 
     read()
     signal.signal(signal.SIGUSR1, read)
-    print("ready", flush=True)
-    carry(first, other, there, back)
+    print(READY, flush=True)
+    while True:
+        carry({first: (other, there), other: (first, back)})
 
 
 if __name__ == "__main__":

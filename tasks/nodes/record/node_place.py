@@ -24,7 +24,7 @@ from tasks.nodes.record.control_groups import (
     start,
 )
 from tasks.nodes.record.link import Link, NoNamespace, make_link
-from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams, words_of
+from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams
 from tasks.record.processes import LOOPBACK, free_port
 
 READY_S, NAP_S = 5.0, 0.01
@@ -41,43 +41,6 @@ logger = logging.getLogger(__name__)
 
 class NoBenchmarkServer(WhorlError):
     """A server of a benchmark that does not listen."""
-
-
-@dataclass
-class Servers:
-    """Servers in one surrounding, by what they are for."""
-
-    around: Surroundings
-    ports: dict[str, int] = field(default_factory=dict)
-    running: dict[str, Running] = field(default_factory=dict)
-
-    def port_of(self, purpose: str) -> int:
-        """The port that the server for this has, or will have."""
-        if purpose not in self.ports:
-            self.ports[purpose] = FIRST_PORT + len(self.ports) if self.around.namespace else free_port()
-        return self.ports[purpose]
-
-    def ready(self, purpose: str, words: list[str]) -> None:
-        """Have the server for this listen on its port. Raises NoServer."""
-        running, port = self.running.get(purpose), self.port_of(purpose)
-        if running and running.is_alive:
-            return
-        self.stop(purpose)
-        running = start(words, self.around, self.around.folder / f"server-{port}.log")
-        self.running[purpose] = running
-        ends_s = time.monotonic() + READY_S
-        while not is_listening(running.process.pid, port):
-            if not running.is_alive or time.monotonic() > ends_s:
-                reason = running.last_words()
-                self.stop(purpose)
-                raise NoBenchmarkServer(f"{words[0]}: does not listen on port {port} ({reason})")
-            time.sleep(NAP_S)
-
-    def stop(self, purpose: str | None = None) -> None:
-        """Stop the server for this, or all."""
-        for server in list(self.running) if purpose is None else [purpose]:
-            if server in self.running:
-                self.running.pop(server).end()
 
 
 def is_listening(pid: int, port: int) -> bool:
@@ -99,7 +62,7 @@ class NotPrepared(WhorlError):
 @dataclass
 class NodePlace:
     """Where one node's programs run. faults: what of the node does not work on this machine; lowered: names of the
-    limits that are no longer those that it began with."""
+    limits that are no longer those that it began with; ports, servers: of its peer, by what they are for."""
 
     params: NodeParams
     is_emulated: bool
@@ -108,10 +71,8 @@ class NodePlace:
     link: Link | None = None
     faults: list[str] = field(default_factory=list)
     lowered: list[str] = field(default_factory=list)
-    servers: Servers = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.servers = Servers(self.around(self.groups.peer if self.groups else None, is_peer=True))
+    ports: dict[str, int] = field(default_factory=dict)
+    servers: dict[str, Running] = field(default_factory=dict)
 
     @property
     def cpu_cores(self) -> float:
@@ -124,11 +85,21 @@ class NodePlace:
         """Where the node's peer listens: in a namespace of ours, or on this machine's loopback device."""
         return self.link.peer_address if self.link else LOOPBACK
 
-    def around(self, group: ControlGroup | None, *, is_peer: bool = False) -> Surroundings:
-        """Surroundings of the node, or of its peer, which has no limits."""
-        namespace = "" if self.link is None else self.link.peer if is_peer else self.link.node
-        cores = () if is_peer else self.params.cores
-        return Surroundings(self.folder, group, namespace, cores, self.folder.parent / REGISTER, is_shared=is_peer)
+    def around(self, group: ControlGroup | None) -> Surroundings:
+        """Surroundings of the node."""
+        namespace = self.link.node if self.link else ""
+        return Surroundings(self.folder, group, namespace, self.params.cores, self.folder.parent / REGISTER)
+
+    def around_peer(self) -> Surroundings:
+        """Surroundings of its peer, which has no limits."""
+        group, namespace = self.groups.peer if self.groups else None, self.link.peer if self.link else ""
+        return Surroundings(self.folder, group, namespace, register=self.folder.parent / REGISTER, is_shared=True)
+
+    def port_of(self, purpose: str) -> int:
+        """The port that the server for this has, or will have."""
+        if purpose not in self.ports:
+            self.ports[purpose] = FIRST_PORT + len(self.ports) if self.link else free_port()
+        return self.ports[purpose]
 
     def values(
         self, *, purpose: str = "", limit_s: float = 0.0, link_ratio: float = 0.0, disk_ratio: float = 0.0
@@ -140,8 +111,8 @@ class NodePlace:
             "folder": str(self.folder),
             "laid": str(self.folder),
             "server": self.server_address,
-            "port": str(self.servers.port_of(purpose)) if purpose else "",
-            "stress_port": str(self.servers.port_of(STRESS)),
+            "port": str(self.port_of(purpose)) if purpose else "",
+            "stress_port": str(self.port_of(STRESS)),
             "rate_mbit": f"{rate:g}",
             "disk_bytes": f"{disk_bytes:.0f}",
             "limit_s": f"{limit_s:.0f}",
@@ -149,20 +120,38 @@ class NodePlace:
 
     def command(self, text: str, values: dict[str, str]) -> list[str]:
         """The words of a command, its program by its full path. Raises MissingTool."""
-        tool, *rest = words_of(text, values)
-        return [program(tool), *rest]
+        tool, *rest = (word.format_map(values) for word in shlex.split(text))
+        if path := find_tool(tool):
+            return [path, *rest]
+        raise MissingTool(not_installed(tool))
 
     def serve(self, purpose: str, command: str) -> None:
-        """Have the server for this listen. Raises NoServer, MissingTool."""
-        self.servers.ready(purpose, self.command(command, self.values(purpose=purpose)))
+        """Have the server for this listen on its port. Raises NoBenchmarkServer, MissingTool."""
+        if purpose in self.servers and self.servers[purpose].is_alive:
+            return
+        self.stop_server(purpose)
+        words, port = self.command(command, self.values(purpose=purpose)), self.port_of(purpose)
+        running = start(words, self.around_peer(), self.folder / f"server-{port}.log")
+        self.servers[purpose] = running
+        ends_s = time.monotonic() + READY_S
+        while not is_listening(running.process.pid, port):
+            if not running.is_alive or time.monotonic() > ends_s:
+                reason = running.last_words()
+                self.stop_server(purpose)
+                raise NoBenchmarkServer(f"{words[0]}: does not listen on port {port} ({reason})")
+            time.sleep(NAP_S)
+
+    def stop_server(self, purpose: str) -> None:
+        """Stop the server for this, if there is one."""
+        if purpose in self.servers:
+            self.servers.pop(purpose).end()
 
     def prepare(self, templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose] = ()) -> None:
         """Lay out what benchmarks and stressors work on, without the node's limits. Raises NotPrepared."""
         commands = (*(load.prepare for load in templates), *(load.prepare for load in doses))
         for command in filter(None, dict.fromkeys(commands)):
-            around = self.around(self.groups.peer if self.groups else None, is_peer=True)
             words = self.command(command, self.values())
-            running, status = run(words, around, self.folder / "prepare.log", PREPARE_S)
+            running, status = run(words, self.around_peer(), self.folder / "prepare.log", PREPARE_S)
             if status != 0:
                 raise NotPrepared(f"{self.params.name}: {command}: {running.last_words()}")
         os.sync()
@@ -177,7 +166,8 @@ class NodePlace:
 
     def remove(self) -> None:
         """End everything of the node and remove its data."""
-        self.servers.stop()
+        for purpose in list(self.servers):
+            self.stop_server(purpose)
         if self.link:
             self.link.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -195,7 +185,7 @@ def make_place(
     """A place for a node; what it cannot have here is among its faults. campaign: the group of all nodes, if any."""
     folder = scratch / params.name
     folder.mkdir(parents=True, exist_ok=True)
-    groups, faults = make_groups(campaign, params, folder) if campaign else (None, _unlimited(params))
+    groups, faults = make_groups(campaign, params, folder)
     link = None
     if has_network:
         try:
@@ -207,24 +197,6 @@ def make_place(
     for fault in faults:
         logger.warning("%s: %s", params.name, fault)
     return NodePlace(params, is_emulated, folder, groups, link, faults)
-
-
-def _unlimited(params: NodeParams) -> list[str]:
-    """What of a node there is not without control groups."""
-    limits = {
-        f"CPU quota of {params.cpu_percent:g} %": params.cpu_percent,
-        f"memory limit of {params.memory_mib:g} MiB": params.memory_mib,
-        f"disk limit of {params.disk_mb_per_s:g} MB/s": params.disk_mb_per_s,
-    }
-    return [f"{what}: no control groups here" for what, limit in limits.items() if limit]
-
-
-def program(name: str) -> str:
-    """The path of a program. Raises MissingTool with the Debian package that has it."""
-    path = find_tool(name)
-    if path is None:
-        raise MissingTool(not_installed(name))
-    return path
 
 
 def check_tools(templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose]) -> None:

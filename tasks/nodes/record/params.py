@@ -2,18 +2,16 @@
 
 import hashlib
 import json
-import os
 import platform
-import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from string import Formatter
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from tasks.machine import cpu_model
+from tasks.machine import machine_name, slug
 from tasks.params import Params
 
 Aspect = Literal["cpu", "memory", "disk", "network"]
@@ -35,11 +33,6 @@ def checked_command(text: str) -> str:
     if unknown:
         raise ValueError(f"no {{{unknown[0]}}} to fill in; expected some of {', '.join(PLACEHOLDERS)}")
     return text
-
-
-def words_of(command: str, values: Mapping[str, str]) -> list[str]:
-    """The words of a command, filled in."""
-    return [word.format_map(values) for word in shlex.split(command)]
 
 
 class BenchmarkTemplate(Params):
@@ -298,10 +291,9 @@ def nodes_of(params: RecordParams) -> tuple[NodeParams, ...]:
     if params.place == "emulated":
         return params.emulated
     name = node_name(params.node or platform.node()) or "local"
-    machine_type = params.machine_type or f"{node_name(cpu_model())}-{os.cpu_count() or 0}-cores"
-    return (NodeParams(name=name, machine_type=machine_type),)
+    return (NodeParams(name=name, machine_type=params.machine_type or machine_name()),)
 
 
 def node_name(text: str) -> str:
     """A name as executions carry it: lower-case words and dashes, at most 60 characters."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
+    return slug(text)[:60].strip("-")

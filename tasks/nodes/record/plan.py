@@ -45,15 +45,12 @@ class PlannedExecution:
         return replace(self, repetition=n)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Executions in order. All run one after another, so never more than one of the network at a time."""
+Plan = tuple[PlannedExecution, ...]  # in order: one after another, so never two of the network at a time
 
-    executions: tuple[PlannedExecution, ...]
 
-    def digest(self) -> str:
-        """A short hash of all that the plan says."""
-        return digest_of("\n".join(repr(astuple(execution)) for execution in self.executions))
+def plan_digest(plan: Plan) -> str:
+    """A short hash of all that a plan says."""
+    return digest_of("\n".join(repr(astuple(execution)) for execution in plan))
 
 
 def make_plan(
@@ -90,7 +87,7 @@ def make_plan(
                     dose_level=dose.level if dose else 0,
                 )
             )
-    return Plan(tuple(executions))
+    return tuple(executions)
 
 
 def _dose_of(

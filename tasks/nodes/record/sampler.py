@@ -4,7 +4,6 @@ import contextlib
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,29 +176,25 @@ def _opened(namespace: str) -> int | None:
 
 
 class NodeSampler(threading.Thread):
-    """Readings of each node on a fixed grid of the monotonic clock, the last `keeps_s` seconds of them."""
+    """Readings of each node on a fixed grid of the monotonic clock, until they are forgotten."""
 
-    def __init__(self, readers: Mapping[str, NodeReader], folder: Path, *, interval_s: float, keeps_s: float) -> None:
+    def __init__(self, readers: Mapping[str, NodeReader], folder: Path, *, interval_s: float) -> None:
         super().__init__(name="node metrics", daemon=True)
         self.readers, self.folder, self.interval_s = readers, folder, interval_s
-        self.taken: deque[tuple[float, dict[str, Reading]]] = deque(maxlen=2 + round(keeps_s / interval_s))
-        self.aside: list[tuple[float, dict[str, Reading]]] = []
-        self.aside_until_s = 0.0
+        self.taken: list[tuple[float, dict[str, Reading]]] = []
         self.cpu_s = 0.0
         self.began_s = time.monotonic()
-        self.missed = 0
         self._stopping = threading.Event()
         self._lock = threading.Lock()
 
     def run(self) -> None:
-        """Sample until stopped. A sample that is late is taken; those that it made impossible are counted."""
+        """Sample until stopped. A sample that is late is taken, and those that it made impossible are not."""
         with first_in_line():
             due_s = time.monotonic()
             while not self._stopping.wait(max(0.0, due_s - time.monotonic())):
                 self.take()
                 due_s += self.interval_s
                 while due_s <= time.monotonic():
-                    self.missed += 1
                     due_s += self.interval_s
         self.cpu_s = time.thread_time()
 
@@ -210,8 +205,6 @@ class NodeSampler(threading.Thread):
         readings = {node: reader.read(machine) for node, reader in self.readers.items()}
         with self._lock:
             self.taken.append((at_s, readings))
-            if self.aside and self.aside[-1][0] < self.aside_until_s:
-                self.aside.append((at_s, readings))
         if threading.current_thread() is self:
             self.cpu_s = time.thread_time()
 
@@ -233,21 +226,18 @@ class NodeSampler(threading.Thread):
         with self._lock:
             return bool(self.taken) and self.taken[-1][0] >= end_s
 
-    def put_aside(self, since_s: float, until_s: float) -> None:
-        """Keep what was sampled from since_s on, two samples before it, and what will be until until_s, however much
-        later it is asked for; what was put aside before goes on being kept from then on."""
+    def forget(self, before_s: float) -> None:
+        """Drop what was sampled before a time, but for the two samples that growth until then is counted from."""
         with self._lock:
-            kept = sorted((dict(self.aside) | dict(self.taken)).items())
-            first = sum(at_s < since_s for at_s, _ in kept)
-            self.aside, self.aside_until_s = kept[max(0, first - 2) :], until_s
+            n_before = sum(at_s < before_s for at_s, _ in self.taken)
+            del self.taken[: max(0, n_before - 2)]
 
     def between(self, node: str, begin_s: float, end_s: float, zero_s: float) -> tuple[SampledMetric, ...]:
         """The node's metrics at the samples from begin_s to end_s, and one beyond each end. zero_s: where at_s is 0.
 
         A metric that no sample has is left out; one that some lack is NaN there."""
         with self._lock:
-            kept = dict(self.aside) | dict(self.taken)  # by time: what was put aside is as old as the rest, or older
-            taken = [(at_s, readings[node]) for at_s, readings in kept.items() if node in readings]
+            taken = [(at_s, readings[node]) for at_s, readings in self.taken]
         inside = [place for place, (at_s, _) in enumerate(taken) if begin_s <= at_s <= end_s]
         first = max(1, (inside[0] if inside else len(taken)) - 1)
         last = min(len(taken), (inside[-1] + 2) if inside else 0)

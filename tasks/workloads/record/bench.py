@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadSetting, NotFound, WhorlError
-from tasks.machine import CGROUP_ROOT, ControlGroup
+from tasks.machine import CGROUP_ROOT, ControlGroup, machine_name
 from tasks.record.facts import DIGITS, NAN, Disturbance, all_known, known, shared_server_cpu_s
 from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.counters import Source, Unavailable, machine_sources, opened
-from tasks.workloads.record.parts import machine_name
 from tasks.workloads.record.plan import Outcome, PlannedRun
 from tasks.workloads.record.programs.program import Program, ProgramPlace
 from tasks.workloads.record.sampler import PARTNER_PREFIX, PerfChild, PerfPlan, SampledStretch, perf_group, sample
@@ -59,9 +58,9 @@ class Work(threading.Thread):
         if self.ident is not None:
             self.join(JOIN_S)
         if self.is_alive():
-            self.program.stop(self.place)
+            self.place.stop()
             self.join(JOIN_S)
-        self.program.stop(self.place)
+        self.place.stop()
 
 
 @contextlib.contextmanager
@@ -100,7 +99,6 @@ class Bench:
     group: ControlGroup | None
     perf: PerfPlan
     machine: str
-    root: Path = CGROUP_ROOT
 
     def record(self, run: PlannedRun, places: Mapping[str, ProgramPlace]) -> Outcome:
         """Rest, run, sample. The run's first second is the workload's first second, and that of what runs beside it.
@@ -156,37 +154,27 @@ class Bench:
         beside_cores, server_cores = (used_s[2] - used_s[0]) / duration_s, (used_s[3] - used_s[1]) / duration_s
         # those of the partner are missing as its own group's
         lacking = tuple(unavailable for unavailable in missing if not unavailable.counter.startswith(PARTNER_PREFIX))
-        is_short = any(work.is_short for work in works)
-        shares = [programs.shares for programs in watched]
-        return self._outcome(
-            run, sampled, shares, (*lacking, *self.perf.missing), beside_cores, server_cores, is_short=is_short
-        )
+        telemetry = self._telemetry(run, sampled, [programs.shares for programs in watched])
+        sampler_cores = sampled.own_cpu_s / duration_s
+        disturbance = disturbance_of(telemetry[0], sampler_cores + beside_cores + server_cores)
+        is_foreign = disturbance.exceeds(params.foreign_limit_ratio)
+        status = "disturbed" if is_foreign and not run.condition else CLEAN
+        if sampled.missed:
+            status = "missed samples"
+        if any(work.is_short for work in works):
+            status = "short"
+        facts = {"status": status, "sampler_cores": round(sampler_cores, DIGITS), "missed_samples": sampled.missed}
+        facts |= all_known(asdict(disturbance))
+        if run.condition:
+            facts["beside_cores"] = round(beside_cores, DIGITS)
+            telemetry = _under_conditions(run, telemetry, disturbance, beside_cores, is_foreign=is_foreign)
+        return Outcome(run, status, telemetry, facts, (*lacking, *self.perf.missing))
 
-    def _started_perf(self, group: ControlGroup | None, partner: ControlGroup | None) -> PerfChild | None:
-        """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""
-        if not self.perf.events:
-            time.sleep(self.params.pause_s)
-            return None
-        time.sleep(max(0.0, self.params.pause_s - self.params.interval_s))
-        groups = {OWN_PREFIX: perf_group(group, self.root), PARTNER_PREFIX: perf_group(partner, self.root)}
-        child = PerfChild(self.perf, groups, self.params.interval_s)
-        if not child.wait_for_first():
-            child.stop()
-            return None
-        return child
-
-    def _outcome(
-        self,
-        run: PlannedRun,
-        sampled: SampledStretch,
-        shares: Sequence[Mapping[str, float]],
-        missing: tuple[Unavailable, ...],
-        beside_cores: float,
-        server_cores: float,
-        *,
-        is_short: bool,
-    ) -> Outcome:
-        telemetry = Telemetry(
+    def _telemetry(
+        self, run: PlannedRun, sampled: SampledStretch, shares: Sequence[Mapping[str, float]]
+    ) -> tuple[Telemetry, ...]:
+        """The telemetry of a run, and of the partner beside it, each with the counters of both groups."""
+        first = Telemetry(
             run_id=run.run_id,
             counters=sampled.counters,
             at_s=sampled.at_s,
@@ -199,49 +187,51 @@ class Bench:
             interval_s=self.params.interval_s,
             processes=shares[0] if shares else {},
         )
-        sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
-        disturbance = disturbance_of(telemetry, sampler_cores + beside_cores + server_cores)
-        is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio)
-        if is_short or sampled.missed:
-            status = "short" if is_short else "missed samples"
-        else:
-            status = "disturbed" if is_foreign and not run.condition else CLEAN
-        sampling = {"status": status, "sampler_cores": round(sampler_cores, DIGITS), "missed_samples": sampled.missed}
-        facts = sampling | all_known(asdict(disturbance))
-        if not run.condition:
-            return Outcome(run, status, (telemetry,), facts, missing)
-        facts["beside_cores"] = round(beside_cores, DIGITS)
-        conditions = Conditions(
-            recording=run.recording,
-            condition="wild" if run.condition == "alone" and is_foreign else run.condition,
-            load=run.load or None,
-            load_level=run.load_level,
-            partner=run.partner or None,
-            partner_input=run.beside_input if run.partner else None,
-            limit_cores=run.limit_cores,
-            partner_share=_share(beside_cores) if run.partner else None,
-            load_share=_share(beside_cores) if run.load else None,
-            **shares_of(disturbance),
-        )
-        first = replace(of_group(telemetry, OWN_PREFIX), conditions=conditions)
         if not run.partner:
-            return Outcome(run, status, (first,), facts, missing)
-        of_partner = replace(
-            conditions,
-            partner=run.workload,
-            partner_input=run.input,
-            own_share=conditions.partner_share,
-            partner_share=conditions.own_share,
-        )
+            return (first,)
         second = replace(
-            of_group(telemetry, PARTNER_PREFIX),
+            first,
             run_id=f"{run.recording}-{run.beside}-{run.beside_input}.with.{run.workload}-{run.input}",
             workload=run.beside,
             input=run.beside_input,
-            conditions=of_partner,
             processes=shares[1] if shares[1:] else {},
         )
-        return Outcome(run, status, (first, second), facts, missing)
+        return first, second
+
+    def _started_perf(self, group: ControlGroup | None, partner: ControlGroup | None) -> PerfChild | None:
+        """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""
+        first_s = self.params.interval_s if self.perf.events else 0.0
+        time.sleep(max(0.0, self.params.pause_s - first_s))
+        groups = {OWN_PREFIX: perf_group(group, CGROUP_ROOT), PARTNER_PREFIX: perf_group(partner, CGROUP_ROOT)}
+        return self.perf.started(groups, self.params.interval_s)
+
+
+def _under_conditions(
+    run: PlannedRun,
+    telemetry: Sequence[Telemetry],
+    disturbance: "RunDisturbance",
+    beside_cores: float,
+    *,
+    is_foreign: bool,
+) -> tuple[Telemetry, ...]:
+    """A run and its partner, if any, each with the counters of its own group and what there was beside it."""
+    beside, shares = _share(beside_cores), shares_of(disturbance)
+    first = Conditions(
+        recording=run.recording,
+        condition="wild" if run.condition == "alone" and is_foreign else run.condition,
+        load=run.load or None,
+        load_level=run.load_level,
+        partner=run.partner or None,
+        partner_input=run.beside_input if run.partner else None,
+        limit_cores=run.limit_cores,
+        partner_share=beside if run.partner else None,
+        load_share=beside if run.load else None,
+        **shares,
+    )
+    swapped = {"own_share": beside, "partner_share": shares["own_share"]}
+    second = replace(first, partner=run.workload, partner_input=run.input, **swapped)
+    sides = zip(telemetry, (OWN_PREFIX, PARTNER_PREFIX), (first, second), strict=False)
+    return tuple(replace(of_group(of_run, prefix), conditions=conditions) for of_run, prefix, conditions in sides)
 
 
 @dataclass(frozen=True)
@@ -389,13 +379,12 @@ def _sampled(
     lacking = list(plan.missing)
     named = {prefix: perf_group(group, root) for prefix, group in groups.items()}
     lacking += plan.uncounted(named)
-    perf = PerfChild(plan, named, settings.interval_s) if plan.events else None
-    server_s = shared_server_cpu_s()
+    server_s, perf = shared_server_cpu_s(), plan.started(named, settings.interval_s)
+    if perf is None:
+        lacking += [
+            Unavailable(counter.name, "perf was late with its first interval") for counter in plan.counters(named)
+        ]
     try:
-        if perf and not perf.wait_for_first():
-            lacking += [Unavailable(counter.name, "perf was late with its first interval") for counter in perf.counters]
-            perf.stop()
-            perf = None
         with open_sources(wanted) as (sources, missing):
             sampled = sample([*sources, *watched], n_samples, settings.interval_s, perf=perf)
     finally:
@@ -406,7 +395,7 @@ def _sampled(
         counters=sampled.counters,
         at_s=sampled.at_s,
         values=sampled.values,
-        machine=machine_name(settings.machine),
+        machine=settings.machine or machine_name(),
         started_at=sampled.started_at,
         interval_s=settings.interval_s,
         missing=tuple(f"{unavailable.counter}: {unavailable.reason}" for unavailable in (*missing, *lacking)),

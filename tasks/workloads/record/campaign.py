@@ -1,21 +1,21 @@
 """A recording of workloads from end to end: rounds, runs, part files. The way in is `record_workloads`."""
 
+import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import MissingTool, WhorlError
-from tasks.machine import campaign_group, counts_hardware_events, remove_scratch, scratch_folder
-from tasks.record.campaign import Progress, RecordSummary, recording
+from tasks.machine import campaign_group, counts_hardware_events, machine_name, remove_scratch, scratch_folder
+from tasks.record.campaign import Progress, RecordSummary, in_time, recording
 from tasks.record.facts import machine_facts
 from tasks.record.parts import CLEAN
 from tasks.workloads.params import RecordParams
 from tasks.workloads.record.bench import Bench, joined, own_group
-from tasks.workloads.record.parts import RunLedger, machine_name
+from tasks.workloads.record.parts import RunLedger
 from tasks.workloads.record.plan import BETWEEN_RUNS_S, Outcome, Plan, PlannedRun, make_plan, named_programs
 from tasks.workloads.record.programs import COMPANIONS, PROGRAMS
 from tasks.workloads.record.programs.program import Program, ProgramPlace, lacks, make_place
@@ -28,26 +28,19 @@ CPU_WEIGHT = 800  # against the rest of the machine, whose groups have 100: a ru
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkloadsRecorded(RecordSummary):
-    """What a call did. sampler_cores: the sampler's own cost, mean and most."""
-
-    sampler_cores: tuple[float, float]
-
-
 def programs_of(params: RecordParams) -> Mapping[str, Program]:
     """What is recorded: the workloads, and under conditions also what is never learned, what disturbs, and nothing."""
     return PROGRAMS | COMPANIONS if params.conditions else PROGRAMS
 
 
-def planned(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Plan:
+def planned(params: RecordParams) -> Plan:
     """The plan of these parameters, as a dry run shows it. Raises BadSetting for an unknown workload."""
-    return make_plan(params, named_programs(programs or programs_of(params), params.workloads))
+    return make_plan(params, named_programs(programs_of(params), params.workloads))
 
 
-def runnable(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Mapping[str, Program]:
+def runnable(params: RecordParams) -> Mapping[str, Program]:
     """The programs of these parameters by workload. Raises BadSetting for an unknown workload, MissingTool."""
-    ours = named_programs(programs or programs_of(params), params.workloads)
+    ours = named_programs(programs_of(params), params.workloads)
     if lacking := [f"{name}: {lack}" for name, program in ours.items() for lack in lacks(program.needs)]:
         raise MissingTool("; ".join(lacking))
     return ours
@@ -57,19 +50,16 @@ def record_workloads(
     params: RecordParams,
     out_dir: Path,
     progress: Progress | None = None,
-    *,
-    programs: Mapping[str, Program] | None = None,
-    lock: str | None = None,
-) -> WorkloadsRecorded:
+) -> RecordSummary:
     """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.
 
     progress: called with (clean, planned) after each run. Each call goes on for params.minutes where the last one
-    stopped. When it ends, by return, exception or SIGTERM, all that was recorded is in parts, and no process and no
-    control group is left; after a kill the next call finds every finished run. Raises MissingTool, BadSetting (another
-    campaign in out_dir, another recording at work, an unknown workload), BadInput (a part cannot be read)."""
-    began = time.monotonic()
-    ours = runnable(params, programs)
-    with recording("workloads", out_dir, lock):
+    stopped. What it returns has as `more` sampler_cores, the sampler's own cost. When it ends, by return, exception or
+    SIGTERM, all that was recorded is in parts, and no process and no control group is left; after a kill the next call
+    finds every finished run. Raises MissingTool, BadSetting (another campaign in out_dir, another recording at work, an
+    unknown workload), BadInput (a part cannot be read)."""
+    ours = runnable(params)
+    with recording("workloads", out_dir):
         ledger = RunLedger(out_dir, params, make_plan(params, ours), machine_facts(has_pmu=counts_hardware_events()))
         scratch = scratch_folder("workloads", str(out_dir.resolve()), place=params.scratch, shared=Path(gettempdir()))
         try:
@@ -77,9 +67,7 @@ def record_workloads(
         finally:
             remove_scratch(scratch, params.scratch)
             ledger.parts.close()
-    costs = ledger.costs or [0.0]
-    sampler_cores = (sum(costs) / len(costs), max(costs))
-    return WorkloadsRecorded(**ledger.summary(isolation, began), sampler_cores=sampler_cores)
+    return ledger.summary(isolation, sampler_cores=sum(ledger.costs) / max(1, len(ledger.costs)))
 
 
 def _record(
@@ -88,74 +76,52 @@ def _record(
     run_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
     until_s = time.monotonic() + params.minutes * 60 - run_s
     with campaign_group(weight=CPU_WEIGHT, prefix=PREFIX, controllers=CONTROLLERS) as group:
-        bench = Bench(params, programs, group, PerfPlan(params.perf), machine_name(params.machine))
+        bench = Bench(params, programs, group, PerfPlan(params.perf), params.machine or machine_name())
         if group is None:
             logger.warning("no control groups here: counters of the workload's own group are missing")
-
-        def keep(outcome: Outcome) -> None:
-            ledger.keep(outcome)
-            _log(outcome, ledger)
-            progress(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.runs))
-
-        for runs in ledger.todo():
-            if runs and time.monotonic() <= until_s:
-                Round(bench, scratch, until_s).record(runs, keep)
+        for runs in in_time(filter(None, ledger.todo()), until_s):
+            with contextlib.closing(_round(bench, scratch, runs, until_s)) as outcomes:
+                for outcome in outcomes:
+                    ledger.keep(outcome)
+                    _log(outcome, ledger)
+                    progress(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.runs))
     return "cgroups" if group else "none"
 
 
-@dataclass
-class Round:
-    """The runs that are left of one round; none starts after until_s on the monotonic clock."""
+def _round(bench: Bench, scratch: Path, runs: Sequence[PlannedRun], until_s: float) -> Generator[Outcome]:
+    """What became of the runs that are left of one round, none started after until_s: programs are prepared afresh, and
+    their services and data are gone at the end."""
+    scratch.chmod(scratch.stat().st_mode | MAY_BE_ENTERED)
+    places: dict[str, ProgramPlace] = {}
+    lost: dict[str, str] = {}  # what could not be prepared, with the reason
+    try:
+        for name in in_time(dict.fromkeys(name for run in runs for name in run.programs), until_s):
+            if reason := _prepare(bench, scratch, name, places):
+                lost[name] = reason
+        for run in in_time(runs, until_s):
+            reasons = [lost[name] for name in run.programs if name in lost]
+            yield Outcome(run, "failed", error=reasons[0]) if reasons else bench.record(run, places)
+    finally:
+        for name, place in places.items():
+            place.stop()
+            shutil.rmtree(scratch / name, ignore_errors=True)
 
-    bench: Bench
-    scratch: Path
-    until_s: float
-    places: dict[str, ProgramPlace] = field(default_factory=dict)
 
-    def record(self, runs: Sequence[PlannedRun], keep: Callable[[Outcome], None]) -> None:
-        """Prepare, run one after the other, hand each outcome to `keep`, and stop all services at the end."""
-        self.scratch.chmod(self.scratch.stat().st_mode | MAY_BE_ENTERED)
-        try:
-            lost = self._prepare(dict.fromkeys(name for run in runs for name in (run.workload, run.beside) if name))
-            for run in runs:
-                if time.monotonic() > self.until_s:
-                    return
-                if reasons := [lost[name] for name in (run.workload, run.beside) if name in lost]:
-                    keep(Outcome(run, "failed", error=reasons[0]))
-                    continue
-                keep(self.bench.record(run, self.places))
-        finally:
-            self.stop()
-
-    def _prepare(self, workloads: Iterable[str]) -> dict[str, str]:
-        """Fresh data for each; returns those that could not be prepared, with the reason."""
-        lost: dict[str, str] = {}
-        for name in workloads:
-            if time.monotonic() > self.until_s:
-                break
-            folder = self.scratch / name
-            if folder.is_dir():  # of a recorder that was killed
-                self.bench.programs[name].stop(make_place(folder))
-            shutil.rmtree(folder, ignore_errors=True)
-            place = self.places[name] = make_place(folder)
-            began, program = time.monotonic(), self.bench.programs[name]
-            try:
-                with own_group(self.bench.group, f"prepare-{name}") as group:
-                    try:
-                        program.prepare(joined(place, group, self.bench.params.seed))
-                    finally:
-                        program.stop(place)
-                logger.info("prepared %s in %.1f s", name, time.monotonic() - began)
-            except WhorlError as error:
-                logger.warning("%s cannot be prepared: %s", name, error)
-                lost[name] = str(error)
-        return lost
-
-    def stop(self) -> None:
-        """End all services and remove their data."""
-        for name, place in self.places.items():
-            self.bench.programs[name].stop(place)
-            shutil.rmtree(self.scratch / name, ignore_errors=True)
+def _prepare(bench: Bench, scratch: Path, name: str, places: dict[str, ProgramPlace]) -> str:
+    """Give a program a place with fresh data; returns why that cannot be."""
+    began, folder = time.monotonic(), scratch / name
+    if folder.is_dir():  # of a recorder that was killed
+        make_place(folder).stop()
+    shutil.rmtree(folder, ignore_errors=True)
+    places[name] = make_place(folder)
+    try:
+        with own_group(bench.group, f"prepare-{name}") as group:
+            bench.programs[name].prepare(joined(places[name], group, bench.params.seed))
+    except WhorlError as error:
+        logger.warning("%s cannot be prepared: %s", name, error)
+        return str(error)
+    logger.info("prepared %s in %.1f s", name, time.monotonic() - began)
+    return ""
 
 
 def _log(outcome: Outcome, ledger: RunLedger) -> None:

@@ -5,8 +5,10 @@ and keys."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from io import FileIO
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,7 +17,6 @@ import numpy as np
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray
 
 Parse = Callable[[str], Mapping[str, float]]
-READ_BYTES = 1 << 16
 PROC, BLOCK = Path("/proc"), Path("/sys/block")
 NS, US, MS = 1e-9, 1e-6, 1e-3
 KIB, SECTOR = 1024, 512
@@ -85,31 +86,25 @@ class Source:
 
     def __init__(self, path: Path, parse: Parse, measures: tuple[Measure, ...]) -> None:
         self.path, self.parse, self.measures = path, parse, measures
-        self._handle: int | None = None
+        self._file: FileIO | None = None
 
     def open(self) -> None:
         """Open the file. Raises OSError."""
-        if self._handle is None:
-            self._handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        self._file = self._file or FileIO(self.path)
 
     def read(self) -> bytes | None:
         """What the file says now; None where it cannot be read any more."""
-        if self._handle is None:
-            return None
-        chunks, at = [], 0
-        try:
-            while chunk := os.pread(self._handle, READ_BYTES, at):
-                chunks.append(chunk)
-                at += len(chunk)
-        except OSError:
-            return None
-        return b"".join(chunks)
+        with suppress(OSError):
+            if self._file:
+                self._file.seek(0)
+                return self._file.readall()
+        return None
 
     def close(self) -> None:
         """Close the file."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        if self._file:
+            self._file.close()
+            self._file = None
 
     def values(self, raw: bytes | None) -> list[float]:
         """The total of each measure in one reading; NaN where the reading is missing or makes no sense."""
@@ -344,14 +339,9 @@ def pressure_sources(folder: Path, pattern: str = "{resource}") -> list[Source]:
 
 def parse_stat(text: str) -> dict[str, float]:
     """Clock ticks by kind of all processors together, and the single numbers of /proc/stat."""
-    counts: dict[str, float] = {}
-    for line in text.splitlines():
-        name, *fields = line.split()
-        if name == "cpu":
-            counts |= {kind: float(ticks) for kind, ticks in zip(TIMES, fields, strict=False)}
-        elif name in ("ctxt", "processes", "procs_running", "procs_blocked"):
-            counts[name] = float(fields[0])
-    return counts
+    totals, single = text.partition("\n")[0].split()[1:], parse_fields(text)  # the first line is that of all together
+    named = ("ctxt", "processes", "procs_running", "procs_blocked")
+    return {name: single[name] for name in named if name in single} | dict(zip(TIMES, map(float, totals), strict=False))
 
 
 def parse_loadavg(text: str) -> dict[str, float]:

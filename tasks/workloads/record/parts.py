@@ -1,15 +1,12 @@
 """Recorded runs in whorl's own format: a row a sample, a column a counter, and what there was beside."""
 
 import json
-import os
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 
 import pyarrow as pa
 
-from tasks.machine import cpu_model
 from tasks.record.campaign import Ledger
 from tasks.record.facts import DIGITS
 from tasks.record.parts import Parts, Record, check_same, deciding
@@ -59,12 +56,8 @@ class RunLedger(Ledger[PlannedRun]):
             return
         table = pa.concat_tables(map(table_of, outcome.telemetry), promote_options="default")
         about = {"unavailable": [asdict(unavailable) for unavailable in outcome.unavailable], "giveaways": GIVEAWAYS}
-        self.parts.keep(
-            run_id,
-            table,
-            self.record | about | {"runs": {telemetry.run_id: outcome.facts for telemetry in outcome.telemetry}},
-        )
-        self.statuses[run_id] = outcome.status
+        about |= {"runs": {telemetry.run_id: outcome.facts for telemetry in outcome.telemetry}}
+        self.add(run_id, table, self.record | about, outcome.status)
         self.costs.append(outcome.facts["sampler_cores"])
 
 
@@ -94,11 +87,3 @@ def merged(records: Sequence[Record]) -> Record:
     costs = [facts["sampler_cores"] for record in records for facts in record["runs"].values()]
     cost = {"mean_cores": sum(costs) / len(costs), "most_cores": max(costs)}
     return records[-1] | {"unavailable": list(missing.values()), "cost": cost}
-
-
-def machine_name(name: str) -> str:
-    """The name given, else one made of the processor's name and the number of cores."""
-    if name:
-        return name
-    words = re.sub(r"[^a-z0-9]+", "-", cpu_model().lower()).strip("-")
-    return f"{words}-{os.cpu_count() or 0}-cores"

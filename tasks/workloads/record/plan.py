@@ -53,6 +53,11 @@ class PlannedRun:
     limit_cores: float | None = None
 
     @property
+    def programs(self) -> tuple[str, ...]:
+        """The names of what runs."""
+        return (self.workload, self.beside) if self.beside else (self.workload,)
+
+    @property
     def recording(self) -> str:
         """What all runs of the same time share: round and place in it."""
         return "-".join(self.run_id.split("-")[:2])

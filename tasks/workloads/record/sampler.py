@@ -121,32 +121,28 @@ def parse_perf(lines: Iterable[str]) -> Intervals:
     return intervals
 
 
-def whole_intervals(intervals: Intervals, n_events: int, interval_s: float) -> Intervals:
-    """Those that say something of every event and lasted as long as asked: the last one is cut off when perf ends."""
+def rates_at(lines: Iterable[str], at_s: FloatArray, n_events: int, interval_s: float) -> FloatArray:
+    """Counts per second of the interval that ended nearest to each sample, within half an interval; else NaN. Shape
+    (samples, events). at_s: from the end of perf's first interval on.
+
+    Whole are intervals that say something of every event and lasted as long as asked: the last one is cut off when perf
+    ends. What follows a gap tells no rate, nor does the first one, whose beginning is not the samples'."""
+    intervals = parse_perf(lines)
     lasted_s = np.diff(list(intervals), prepend=0.0)
-    return {
+    whole = {
         ended_s: counts
         for (ended_s, counts), lasted in zip(intervals.items(), lasted_s, strict=True)
         if len(counts) == n_events and lasted > interval_s * 0.9
     }
-
-
-def rates_at(
-    intervals: Intervals, at_s: Sequence[float], n_events: int, interval_s: float, first_s: float
-) -> list[list[float]]:
-    """Counts per second of the interval that ended nearest to each sample, within half an interval; else NaN.
-
-    first_s: perf's time at which the samples' clock began. Shape (samples, events)."""
-    ends, rows = list(intervals), []
-    for at in at_s:
-        n = min(range(len(ends)), key=lambda n: abs(ends[n] - first_s - at), default=0)
-        if n == 0 or abs(ends[n] - first_s - at) > interval_s / 2:  # of the first one the beginning is not the samples'
-            rows.append([NAN] * n_events)
-            continue
-        lasted_s = ends[n] - ends[n - 1]
-        is_next = lasted_s < interval_s * 1.9
-        rows.append([count / lasted_s if is_next else NAN for count in intervals[ends[n]]])
-    return rows
+    rates = np.full((len(at_s), n_events), NAN)
+    if len(whole) > 1:
+        ends, first_s = np.array(list(whole)), next(iter(intervals))
+        between_s = np.diff(ends, prepend=NAN)[:, None]
+        per_s = np.where(between_s < interval_s * 1.9, np.array(list(whole.values())) / between_s, NAN)
+        off_s = np.abs(ends[:, None] - first_s - at_s)  # (intervals, samples)
+        is_near = off_s.min(axis=0) <= interval_s / 2
+        rates[is_near] = per_s[off_s.argmin(axis=0)[is_near]]
+    return rates
 
 
 CHUNK = 1 << 16
@@ -214,6 +210,18 @@ class PerfPlan:
         names = ",".join(event.event for event, _, _ in planned)
         return [str(self.perf), "stat", "-I", str(interval_ms), f"-x{SEPARATOR}", "-a", "-e", names, *given]
 
+    def started(self, groups: Groups, interval_s: float) -> "PerfChild | None":
+        """Perf at the end of its first interval; None where it has nothing to count, or is late with it."""
+        if not self.events:
+            return None
+        child, is_at_work = PerfChild(self, groups, interval_s), False
+        try:
+            is_at_work = child.wait_for_first()
+        finally:
+            if not is_at_work:
+                child.stop()
+        return child if is_at_work else None
+
 
 class PerfChild:
     """A running perf. `wait_for_first` ends with its first interval: the samples' clock begins there."""
@@ -273,12 +281,10 @@ class PerfChild:
             self.drain()
             self._process.stderr.close()
 
-    def rates(self, at_s: Sequence[float] | FloatArray) -> list[list[float]]:
+    def rates(self, at_s: FloatArray) -> FloatArray:
         """Shape (samples, events): counts per second; at_s counts from the end of perf's first interval."""
-        intervals = parse_perf(self._output.decode(errors="replace").splitlines())
-        whole = whole_intervals(intervals, self.n_events, self.interval_s)
-        first_s = next(iter(intervals), 0.0)
-        return rates_at(whole, list(at_s), self.n_events, self.interval_s, first_s)
+        lines = self._output.decode(errors="replace").splitlines()
+        return rates_at(lines, at_s, self.n_events, self.interval_s)
 
 
 NAP_S = 0.25
@@ -353,8 +359,7 @@ def sample(
     if perf:
         perf.stop()
         counters += perf.counters
-        rates = np.array(perf.rates(at_s), dtype=float).reshape(len(at_s), perf.n_events)
-        values = np.concatenate([values, rates], axis=1)
+        values = np.concatenate([values, perf.rates(at_s)], axis=1)
     own_cpu_s = time.thread_time() - cpu_before_s + perf_cpu_s
     return SampledStretch(tuple(counters), at_s, values, started_at, own_cpu_s, missed, is_whole)
 

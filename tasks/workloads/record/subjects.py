@@ -46,8 +46,10 @@ ENGINE_S = 10.0
 # fields of /proc/PID/stat, counted from the one behind the name
 STAT_FIELDS = {"minor": (7,), "major": (9,), "user": (11, 13), "sys": (12, 14), "threads": (17,)}
 CPU_FIELDS = ((11, 12), (13, 14))  # of the process itself; of its ended children
-STATUS_KEYS = {"VmRSS": "rss", "RssAnon": "anon", "RssFile": "file", "RssShmem": "shmem"}
-IO_KEYS = ("read_bytes", "write_bytes", "syscr", "syscw")
+KEYS = {  # in /proc/PID/status and /proc/PID/io
+    "VmRSS": "rss", "RssAnon": "anon", "RssFile": "file", "RssShmem": "shmem",
+    "read_bytes": "read_bytes", "write_bytes": "write_bytes", "syscr": "syscr", "syscw": "syscw",
+}  # fmt: skip
 KIB = 1024
 
 USER, SYSTEM = "processor time of its programs", "processor time of the kernel on its behalf"
@@ -68,14 +70,9 @@ EVENTS = (  # counter, unit, what, key of version 1, key of version 2
     ("vm.major_faults", "faults", MAJOR_FAULTS, "total_pgmajfault", "pgmajfault"),
     ("vm.charged_pages", "pages", "pages charged to it", "total_pgpgin", ""),
     ("vm.uncharged_pages", "pages", "pages no longer charged to it", "total_pgpgout", ""),
-    (
-        "vm.refaulted_pages",
-        "pages",
-        "pages of files read again soon after they were dropped",
-        "total_workingset_refault_file",
-        "workingset_refault_file",
-    ),
-)
+    ("vm.refaulted_pages", "pages", "pages of files read again soon after they were dropped",
+     "total_workingset_refault_file", "workingset_refault_file"),
+)  # fmt: skip
 KERNEL = (
     gauge("memory.slab_bytes", "B", "objects of the kernel", "slab"),
     gauge("memory.kernel_stack_bytes", "B", "stacks of its threads in the kernel", "kernel_stack"),
@@ -220,10 +217,10 @@ class ProcessSource(Source):
         except OSError:
             return False
         values = {key: sum(int(fields[at]) for at in places) for key, places in STAT_FIELDS.items()}
-        for name, keys in (("status", STATUS_KEYS), ("io", dict(zip(IO_KEYS, IO_KEYS, strict=True)))):
+        for name in ("status", "io"):
             with contextlib.suppress(OSError):
-                lines = (line.split() for line in (folder / name).read_text().splitlines())
-                values |= {keys[words[0][:-1]]: int(words[1]) for words in lines if words and words[0][:-1] in keys}
+                pairs = (line.partition(":") for line in (folder / name).read_text().splitlines())
+                values |= {KEYS[key]: int(value.split()[0]) for key, _, value in pairs if key in KEYS}
         for key, value in values.items():
             totals[key] = totals.get(key, 0) + value
         return True

@@ -52,9 +52,11 @@ PARAMS = RecordParams(
 SCRIPT = """
 import sys
 from pathlib import Path
+from tasks import machine
 from tasks.advice.record.campaign import record_advice
 from tasks.advice.record.plan import RecordParams
-record_advice(RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), lock=sys.argv[3])
+machine.LOCK = sys.argv[3]
+record_advice(RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
 """
 
 
@@ -101,11 +103,11 @@ def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(param
     before = [*read_rows(out, "history"), *read_rows(out, "held_back")]
     assert len(before) >= 7
 
-    summary = record_advice(params, out, lock=lock)
+    summary = record_advice(params, out)
     plan = make_plan(params)
     rows = [*read_rows(out, "history"), *read_rows(out, "held_back")]
-    assert summary.n_planned == summary.n_done == len(plan.runs)
-    assert sum(summary.statuses.values()) == len(plan.runs) - len(before)
+    assert summary["n_planned"] == summary["n_done"] == len(plan.runs)
+    assert sum(summary["statuses"].values()) == len(plan.runs) - len(before)
     assert Counter(row["run_id"] for row in rows) == Counter(one.run_id for one in plan.runs)
     assert not (out / NODES / "finished").exists()
     assert groups_of(PREFIX, os.getpid()) == []
@@ -125,26 +127,26 @@ def test_a_killed_campaign_goes_on_with_what_is_missing_and_leaves_nothing(param
     choices = choose_all(recording.history, recording.machines, scores, recording.multiples)
     assert [choice.job for choice in choices] == ["comment_search", "big_orders"]
 
-    again = record_advice(params, out, lock=lock)
-    assert again.n_done == again.n_planned and again.statuses == {}
+    again = record_advice(params, out)
+    assert again["n_done"] == again["n_planned"] and again["statuses"] == {}
 
 
 @pytest.mark.slow
 def test_disturbed_runs_are_flagged_and_repeated_at_the_end(params, lock, tmp_path):
     out = tmp_path / "out"
     always = params.model_copy(update={"foreign_limit_ratio": 1e-9, "repeats": 1, "blocks": 1, "jobs": params.jobs[:1]})
-    summary = record_advice(always, out, lock=lock)
+    summary = record_advice(always, out)
     rows = [*read_rows(out, "history"), *read_rows(out, "held_back")]
     repeated = {row["run_id"] for row in rows if row["attempt"] == 1}
     assert repeated == {row["run_id"] for row in rows if row["attempt"] == 0 and row["is_disturbed"]} != set()
-    assert summary.n_planned == summary.n_done == sum(row["attempt"] == 0 for row in rows)
+    assert summary["n_planned"] == summary["n_done"] == sum(row["attempt"] == 0 for row in rows)
     assert len(read_executions(out)) > 0
 
 
 @pytest.mark.slow
 def test_a_run_that_takes_too_long_is_killed_and_the_next_one_finds_a_worker(params, lock, tmp_path):
     short = params.model_copy(update={"time_limit_s": 0.001, "blocks": 1, "jobs": params.jobs[:1]})
-    record_advice(short, tmp_path / "out", lock=lock)
+    record_advice(short, tmp_path / "out")
     rows = read_rows(tmp_path / "out", "held_back")
     assert {row["status"] for row in rows} <= {"killed", "completed"}
     assert any(row["status"] == "killed" and row["reason"] == "time limit" for row in rows)
@@ -175,7 +177,7 @@ def test_runs_stand_in_parts_of_their_role_and_are_known_again_after_a_kill(ledg
     for run in (seen, hidden):
         keep(ledger, run)
     again = RunLedger(tmp_path, STORY, PLAN, {})  # nothing was closed in between
-    assert (again.n_done, again.n_clean) == (2, 2)
+    assert (len(again.statuses), again.n_clean) == (2, 2)
     assert len(again.left(PLAN.runs)) == len(PLAN.runs) - 2
     again.parts.close()
     assert sorted(path.name for path in tmp_path.glob("*.parquet")) == [

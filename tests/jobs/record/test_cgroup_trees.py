@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine import PREFIX, UNLIMITED, ControlGroup, campaign_group
+from tasks.machine import PREFIX, UNLIMITED, campaign_group
 
 V1 = ("cpu", "cpuacct", "memory", "blkio")
 FILES = {"cgroup.procs": "", "cpu.stat": "usage_usec 1500000\nuser_usec 1\n", "cpuacct.usage": "0"}
@@ -53,6 +53,7 @@ class Tree:
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.machine.disk_of", lambda folder: "8:0")
     return Tree(tmp_path, monkeypatch)
 
 
@@ -99,11 +100,11 @@ def test_version_2_says_each_limit_in_one_file(group, version_2):
     slot.set_quota(3_000, 12_500)
     slot.set_quota(UNLIMITED, 10_000)
     assert slot.limit_memory(64)
-    assert slot.limit_reads("8:0", 25e6)
+    slot.limit_disk(version_2.root, 25e6)
     slot.add(77)
     assert _texts(version_2) == [
         ("gen5/cpu.max", "3000 12500"), ("gen5/cpu.max", "max 10000"), ("gen5/memory.max", "67108864"),
-        ("gen5/io.max", "8:0 rbps=25000000"), ("gen5/cgroup.procs", "77"),
+        ("gen5/io.max", "8:0 rbps=25000000 wbps=25000000"), ("gen5/cgroup.procs", "77"),
     ]  # fmt: skip
 
 
@@ -112,9 +113,8 @@ def test_version_2_counts_microseconds(group):
 
 
 def test_a_limit_that_the_system_refuses_is_told_and_not_raised(group, version_2):
-    version_2.refused = {"memory.max", "io.max"}
+    version_2.refused = {"memory.max"}
     assert not group.limit_memory(64)
-    assert not group.limit_reads("8:0", 25e6)
 
 
 def test_version_1_writes_a_quota_after_its_period_and_lifts_it_before(version_1):
@@ -128,7 +128,7 @@ def test_version_1_writes_a_quota_after_its_period_and_lifts_it_before(version_1
             ("cpu.cfs_quota_us", "-1"),
             ("cpu.cfs_period_us", "10000"),
         ]
-        assert group.limit_reads("8:0", 1e6)
+        group.limit_disk(version_1.root, 1e6, ["read"])
         assert version_1.written[-1][0].startswith("blkio/")
         assert version_1.written[-1][1] == "8:0 1000000"
 
@@ -139,7 +139,8 @@ def test_version_1_does_without_hierarchies_of_memory_and_disk(tree):
     with campaign_group(tree.root) as group:
         assert set(group.folders) == {"cpu", "cpuacct"}
         assert not group.limit_memory(64)
-        assert not group.limit_reads("8:0", 1e6)
+        with pytest.raises(KeyError):
+            group.limit_disk(tree.root, 1e6)
 
 
 @pytest.mark.parametrize("present", [[], ["cpu"], ["memory", "blkio"]])
@@ -174,13 +175,3 @@ def test_an_error_inside_goes_on_and_leaves_nothing(version_2):
         group.child("gen5").child("gen5-0")
         raise ZeroDivisionError
     assert version_2.folders() == []
-
-
-def test_what_a_killed_recorder_left_is_removed_when_the_next_starts(version_2, monkeypatch):
-    nobody = Path("/proc/sys/kernel/pid_max").read_text().strip()  # ids stay below it
-    base = ControlGroup(2, dict.fromkeys(("cpu", "memory", "blkio"), version_2.root))
-    base.child(f"{PREFIX}{nobody}").child("gen5")
-    base.child(f"{PREFIX}1")
-    with campaign_group(version_2.root):
-        pass
-    assert version_2.folders() == [f"{PREFIX}1"]

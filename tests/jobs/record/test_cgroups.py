@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.machine import PREFIX, UNLIMITED, ControlGroup, campaign_group, disk_of
+from tasks.machine import PREFIX, ControlGroup, campaign_group, disk_of
 
 MIB = 1_048_576
 
@@ -90,14 +90,6 @@ def test_limits_stand_as_they_were_set(version_1):
     if "memory" in slot.folders:
         assert slot.limit_memory(64)
         assert _read(slot, "memory", "memory.limit_in_bytes") == str(64 * MIB)
-
-
-def test_a_quota_is_lifted_though_it_would_not_fit_the_shorter_period(version_1):
-    version_1.set_quota(6_000, 16_667)
-    slot = version_1.child("slot")
-    slot.set_quota(6_000, 16_667)
-    slot.set_quota(UNLIMITED, 10_000)  # 6 of 10 ms would be more than the parent's 6 of 16.667
-    assert _read(slot, "cpu", "cpu.cfs_quota_us") == "-1"
 
 
 def test_the_disk_of_a_folder_is_a_whole_disk(tmp_path):

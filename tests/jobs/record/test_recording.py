@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 import tasks
-from tasks.jobs.record.run_rows import part_paths
+from tasks.jobs.record.run_rows import KINDS
+from tasks.record.parts import part_paths
 from tests.studies.recorded_jobs import pairs, read_recording, repetitions
 
 FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "jobs"
@@ -14,7 +15,7 @@ FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "jobs"
 
 @pytest.fixture(scope="module")
 def recorded():
-    if not part_paths(FOLDER):
+    if not part_paths(FOLDER, KINDS):
         pytest.skip("data/recorded/jobs holds no recording")
     return read_recording(FOLDER)
 
@@ -49,7 +50,7 @@ def test_each_what_if_was_carried_out_a_thousand_times(recorded):
 
 
 def test_parts_stay_small_enough_to_be_shipped():
-    sizes = [path.stat().st_size for path in part_paths(FOLDER)]
+    sizes = [path.stat().st_size for path in part_paths(FOLDER, KINDS)]
     assert max(sizes, default=0) < 2_000_000 and sum(sizes) < 10_000_000
 
 

@@ -18,18 +18,19 @@ from tasks.jobs.record.plan import Plan
 from tasks.jobs.record.pool import OrderResult
 from tasks.jobs.record.run_rows import (
     EXTRA_COLUMNS,
+    KINDS,
     SCHEMA,
     RunLedger,
     VertexTimes,
     cause_shares,
     kept_waiting_s,
     make_row,
-    part_paths,
     recorded_cause,
 )
-from tasks.jobs.record.scheduler import RunningJob, SkuNow, Step, VertexAtWork, VertexDone, VertexProcess
+from tasks.jobs.record.scheduler import RunningJob, SkuNow, Step, Vertex
 from tasks.jobs.record.templates import MeasuredVertex, Order, PlannerEstimate
 from tasks.record.parts import Parts
+from tasks.record.parts import part_paths as paths_of
 
 SKUS = {"old": Sku(name="old", tokens=6, speed=0.5), "new": Sku(name="new", tokens=6)}
 EPOCH = datetime(1970, 1, 1)
@@ -48,9 +49,15 @@ def _at(unix_s):
 
 
 def _done(vertex, sku, steps, times, told, error=""):
+    vertex.slot, vertex.sku, vertex.steps = f"{sku}-0", sku, steps
     order = Order(f"r/{vertex.number}", "", "orders", vertex.parts, "parquet", ())
-    answer = OrderResult(order, f"{sku}-0", *times, measured=asdict(told) if told else None, error=error)
-    return VertexDone(VertexAtWork(vertex, f"{sku}-0", sku, steps), answer)
+    vertex.answer = OrderResult(order, vertex.slot, *times, measured=asdict(told) if told else None, error=error)
+    return vertex
+
+
+def measured(vertex, told):
+    """The same vertex, as if its worker had measured this."""
+    vertex.answer = replace(vertex.answer, measured=told and asdict(told))
 
 
 @pytest.fixture
@@ -72,10 +79,10 @@ def job(submission_of):
     made.spare = [Step(0.0, 0), Step(2.5, 2), Step(4.5, 0)]
     quick = replace(READ, query_s=2.0, cpu_s=0.1, lock_wait_s=0.5, temp_bytes=30, peak_memory_bytes=80)
     made.done = [
-        _done(VertexProcess(1, "extract", (2, 2)), "new", [Step(0.0, 2)], (1002.5, 1004.5), quick),
-        _done(VertexProcess(0, "extract", (0, 2)), "old", [Step(0.0, 2), Step(2.5, 4)], (1002.5, 1006.5), READ),
+        _done(Vertex(1, "extract", (2, 2)), "new", [Step(0.0, 2)], (1002.5, 1004.5), quick),
+        _done(Vertex(0, "extract", (0, 2)), "old", [Step(0.0, 2), Step(2.5, 4)], (1002.5, 1006.5), READ),
         _done(
-            VertexProcess(2, "merge", None),
+            Vertex(2, "merge", None),
             "new",
             [Step(4.5, 2)],
             (1006.5, 1007.5),
@@ -134,11 +141,11 @@ def test_the_cause_is_looked_for_on_the_longest_path_with_the_worth_of_its_skus(
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "none"
     # the reader on the old SKU held 2.889 tokens at half speed: 0.144 cores. 0.1 s of CPU are 0.7 s of 4 s
     slow = replace(READ, cpu_s=0.1)
-    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, measured=asdict(slow)))
+    measured(job.done[1], slow)
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "load"  # 3.3 s of 5 s
     # the vertex that ended early is not on the path, however long it was kept waiting
-    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, measured=asdict(READ)))
-    job.done[0] = replace(job.done[0], answer=replace(job.done[0].answer, measured=asdict(replace(READ, cpu_s=0.0))))
+    measured(job.done[1], READ)
+    measured(job.done[0], replace(READ, cpu_s=0.0))
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "none"
 
 
@@ -152,15 +159,13 @@ def test_vertices_that_had_to_wait_for_others_are_on_the_longest_path(job):
     # one after the other on one token: each was kept waiting for 1.5 of 2 s, together 3 of 5 s
     slow = replace(READ, query_s=2.0, cpu_s=0.05)
     waves = [((1002.5, 1004.5), 0), ((1004.5, 1006.5), 1)]
-    job.done[:2] = [
-        _done(VertexProcess(n, "extract", (n, 1)), "new", [Step(0.0, 1)], times, slow) for times, n in waves
-    ]
+    job.done[:2] = [_done(Vertex(n, "extract", (n, 1)), "new", [Step(0.0, 1)], times, slow) for times, n in waves]
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "load"
 
 
 def test_a_run_that_read_what_others_had_thrown_out_of_the_cache_was_cold(job):
     slow = replace(READ, cpu_s=0.1, disk_read_bytes=200_000_000)  # 2 s at 100 MB/s, of 3.3 s that it was kept waiting
-    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, measured=asdict(slow)))
+    measured(job.done[1], slow)
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "cold_cache"
 
 
@@ -173,9 +178,7 @@ def test_loads_that_nobody_knew_yet_are_missing(job):
 
 def test_a_failed_run_keeps_its_error_and_tells_no_sums_that_it_does_not_know(job):
     job.error = "Binder Error: no such column"
-    killed = _done(
-        VertexProcess(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), None, "worker process ended"
-    )
+    killed = _done(Vertex(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), None, "worker process ended")
     job.done[2] = killed
     row = make_row(job, 1e6, SKUS)
     assert (row["status"], row["error"]) == ("failed", "Binder Error: no such column")
@@ -263,7 +266,7 @@ def test_what_ifs_lie_in_parts_of_their_own_and_all_runs_are_known_again(tmp_pat
     rows = [_row("5-000001"), _row("5-000001-no_spare", "no_spare"), _row("5-000002")]
     _recorded(tmp_path, rows)
     _recorded(tmp_path, [_row("5-000003-no_spare", "no_spare")])
-    paths = part_paths(tmp_path)
+    paths = paths_of(tmp_path, KINDS)
     assert _names(paths) == ["runs-0001.parquet", "pairs-0001.parquet", "pairs-0002.parquet"]
     assert pq.read_table(tmp_path / "runs-0001.parquet")["run_id"].to_pylist() == ["5-000001", "5-000002"]
     assert len(RunLedger(tmp_path, PARAMS, NO_PLAN).finished) == 4

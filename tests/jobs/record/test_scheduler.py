@@ -1,6 +1,7 @@
 """The scheduler over a pool that a test answers for: who starts when, with which tokens, and how jobs end."""
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,7 @@ from tasks.jobs.record.scheduler import (
     Holder,
     RunningJob,
     Step,
-    VertexAtWork,
-    VertexProcess,
+    Vertex,
     cut,
     grant_spare,
     mean_tokens,
@@ -33,9 +33,9 @@ FREE = st.dictionaries(st.sampled_from(["gen3", "gen4", "gen5"]), st.integers(0,
 MERGED = Template("t", "orders", 4, "", merge="SELECT 1 FROM {partials}")
 WRITER = Template("t", "orders", 4, "", writes="sales")
 FIRST, SECOND, MERGE = (
-    VertexProcess(0, "extract", (0, 2)),
-    VertexProcess(1, "extract", (2, 2)),
-    VertexProcess(2, "merge", None),
+    Vertex(0, "extract", (0, 2)),
+    Vertex(1, "extract", (2, 2)),
+    Vertex(2, "merge", None),
 )
 
 
@@ -279,13 +279,13 @@ def test_a_job_takes_no_more_spare_tokens_than_it_may_and_a_vertex_no_more_than_
 def test_shares_are_as_equal_as_whole_parts_allow_and_the_merge_comes_last():
     # seven parts, two a vertex: four vertices of 2, 2, 2 and 1
     assert cut(MERGED, (3, 7), 2, most=8) == [
-        VertexProcess(0, "extract", (3, 2)), VertexProcess(1, "extract", (5, 2)), VertexProcess(2, "extract", (7, 2)),
-        VertexProcess(3, "extract", (9, 1)), VertexProcess(4, "merge", None),
+        Vertex(0, "extract", (3, 2)), Vertex(1, "extract", (5, 2)), Vertex(2, "extract", (7, 2)),
+        Vertex(3, "extract", (9, 1)), Vertex(4, "merge", None),
     ]  # fmt: skip
 
 
 def test_what_writes_a_database_is_one_vertex():
-    assert cut(WRITER, (0, 40), 1, most=8) == [VertexProcess(0, "extract", (0, 40))]
+    assert cut(WRITER, (0, 40), 1, most=8) == [Vertex(0, "extract", (0, 40))]
 
 
 @given(first=st.integers(0, 63), count=st.integers(1, 64), per=st.integers(1, 8), most=st.integers(1, 8))
@@ -307,10 +307,6 @@ def job(submission_of):
     return RunningJob(submission_of(), {"old": 2}, deque([FIRST, SECOND, MERGE]), started_at=1000.0)
 
 
-def _work(vertex):
-    return VertexAtWork(vertex, "old-0", "old")
-
-
 def test_the_mean_of_a_skyline_counts_each_step_by_its_time():
     # 2 tokens for 3 s, 6 for 1 s, 0 for 1 s: 12 token-seconds in 5 s
     steps = [Step(1.0, 2), Step(4.0, 6), Step(5.0, 0)]
@@ -318,9 +314,9 @@ def test_the_mean_of_a_skyline_counts_each_step_by_its_time():
 
 
 def test_skylines_hold_a_step_for_each_change_and_none_where_nothing_changed(job):
-    job.at_work["r/0"] = _work(FIRST)
+    job.at_work["r/0"] = replace(FIRST, steps=[])
     job.note_tokens({"r/0": 1}, 0, 1000.0)
-    job.at_work["r/1"] = _work(SECOND)
+    job.at_work["r/1"] = replace(SECOND, steps=[])
     job.note_tokens({"r/0": 1, "r/1": 3}, 2, 1001.5)
     job.note_tokens({"r/0": 1, "r/1": 3}, 2, 1002.0)
     del job.at_work["r/0"]
@@ -333,7 +329,7 @@ def test_skylines_hold_a_step_for_each_change_and_none_where_nothing_changed(job
 def test_the_moment_between_two_vertices_is_no_step_without_tokens(job):
     job.note_tokens({}, 0, 1000.0)  # it waits for a slot
     assert job.skyline == []
-    job.at_work["r/0"] = _work(FIRST)
+    job.at_work["r/0"] = replace(FIRST, steps=[])
     job.note_tokens({"r/0": 2}, 0, 1000.5)
     job.at_work.clear()
     job.note_tokens({}, 0, 1001.0)

@@ -69,6 +69,12 @@ def explain_templates(folder):
     return lines
 
 
+# windows that look from row to row do not see across the border between two vertices
+INEXACT = {
+    "running_totals", "sessions", "gaps", "spikes", "weather_drift", "searches", "outliers",
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("data")
@@ -128,7 +134,7 @@ def test_the_merge_of_the_parts_is_the_result_of_the_whole(name, connection, fol
     columns, expected = _result(template, WHOLE, connection, folder, tmp_path)
     names, rows = _result(template, CUT, connection, folder, tmp_path)
     assert names == columns
-    if template.is_exact:
+    if name not in INEXACT:
         assert len(rows) == len(expected) > 0
         assert _differing(rows, expected)[:3] == []
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from tasks.nodes.execution import Fault, MetricValue, ParsedLog
-from tasks.nodes.record.campaign import NodesRecorded, record_nodes
+from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, NodeParams, RecordParams
 from tasks.nodes.tools.parsing import Parser
+from tasks.record.campaign import RecordSummary
 
 HOLD = """#!/bin/sh
 if [ -e {root}/hold-{stage} ]; then touch {root}/seen-{stage}; sleep 60; fi
@@ -137,18 +138,19 @@ def quick(stand_ins: StandIns, scratch: Path) -> RecordParams:
 
 
 @pytest.fixture
-def parsers() -> dict[str, Parser]:
-    return PARSERS
+def parsers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stand-ins' logs are the ones that can be read."""
+    monkeypatch.setattr("tasks.nodes.record.campaign.PARSERS", PARSERS)
 
 
 @pytest.fixture
-def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Parser]) -> Callable[..., NodesRecorded]:
+def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: None) -> Callable[..., RecordSummary]:
     """Record with changed parameters into one folder."""
 
-    def go(progress: Any = None, **changes: Any) -> NodesRecorded:
+    def go(progress: Any = None, **changes: Any) -> RecordSummary:
         more = {key: changes.pop(key) for key in ("turn",) if key in changes}
         params = quick.model_copy(update=changes)
-        return record_nodes(params, tmp_path / "out", progress, parsers=parsers, lock=lock, **more)
+        return record_nodes(params, tmp_path / "out", progress, **more)
 
     return go
 

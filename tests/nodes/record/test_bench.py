@@ -9,8 +9,8 @@ from tasks.nodes.record.bench import Stressor, StressReading, applied
 from tasks.nodes.record.node_place import make_place
 from tasks.nodes.record.params import Dose, NodeParams
 
-IDLE = StressReading(at_s=100.0, cpu_s=1.0, io_bytes=0.0, throttled_s=0.0, is_alive=True)
-AFTER = StressReading(at_s=102.0, cpu_s=2.0, io_bytes=4e6, throttled_s=0.0, is_alive=True)
+IDLE = StressReading(at_s=100.0, cpu_s=1.0, throttled_s=0.0, is_alive=True)
+AFTER = StressReading(at_s=102.0, cpu_s=2.0, throttled_s=0.0, is_alive=True)
 
 
 @pytest.fixture

@@ -9,16 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.machine import ControlGroup, was_there
-from tasks.nodes.record.control_groups import (
-    PREFIX,
-    REGISTER,
-    Surroundings,
-    allow_share,
-    limit_disk,
-    make_groups,
-    run,
-    start,
-)
+from tasks.nodes.record.control_groups import PREFIX, REGISTER, Surroundings, allow_share, make_groups, run, start
 from tasks.nodes.record.node_place import NodePlace
 from tasks.nodes.record.params import LoweredLimit
 from tasks.record.processes import end_registered, started
@@ -40,7 +31,7 @@ def second(tmp_path):
 
 @pytest.fixture
 def disk(monkeypatch):
-    monkeypatch.setattr("tasks.nodes.record.control_groups.disk_of", lambda folder: "8:0")
+    monkeypatch.setattr("tasks.machine.disk_of", lambda folder: "8:0")
 
 
 def text(group, controller, name):
@@ -85,7 +76,7 @@ def test_a_lowered_limit_replaces_the_node_s_own_and_is_noted(first, node_params
 
 
 def test_a_limit_that_cannot_be_set_is_told_with_its_reason(first, node_params, tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.nodes.record.control_groups.disk_of", lambda folder: None)
+    monkeypatch.setattr("tasks.machine.disk_of", lambda folder: None)
     monkeypatch.setattr(ControlGroup, "limit_memory", lambda *_: False)
     groups, faults = make_groups(first, node_params(memory_mib=512, disk_mb_per_s=20), tmp_path)
     assert faults == [
@@ -93,7 +84,7 @@ def test_a_limit_that_cannot_be_set_is_told_with_its_reason(first, node_params, 
         f"disk limit of 20 MB/s: {tmp_path} is on no disk of its own",
     ]
     with pytest.raises(ValueError, match="no disk of its own"):
-        limit_disk(groups.node, tmp_path, 1e6)
+        groups.node.limit_disk(tmp_path, 1e6)
 
 
 def test_a_share_is_one_of_the_node_s_own_processors_and_never_below_what_the_kernel_takes(first):

@@ -12,13 +12,14 @@ from tasks.nodes.record.campaign import parts_in, record_nodes
 KILLED = """
 import sys
 from pathlib import Path
+from tasks import machine
 from stand_ins import PARSERS
-from tasks.nodes.record.campaign import parts_in, record_nodes
+from tasks.nodes.record import campaign
 from tasks.nodes.record.params import RecordParams
-record_nodes(
-    RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), lambda done, _: print(done, flush=True),
-    parsers=PARSERS, lock=sys.argv[3],
-)
+campaign.PARSERS = PARSERS
+params, out = RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2])
+machine.LOCK = sys.argv[3]
+campaign.record_nodes(params, out, lambda done, _: print(done, flush=True))
 """
 WAIT_S = 30
 
@@ -56,7 +57,7 @@ def test_a_kill_at_any_stage_is_made_good_by_the_next_call(
     process.send_signal(signal.SIGKILL)
     process.wait()
     stand_ins.let_go(stage)
-    found = record_nodes(params, tmp_path / "out", parsers=parsers, lock=lock)
+    found = record_nodes(params, tmp_path / "out")
     assert found.clean == found.planned == 12
     ids = recorded_ids(tmp_path / "out")
     assert len(ids) == len(set(ids)) == 12
@@ -72,7 +73,7 @@ def test_servers_of_a_killed_recorder_are_ended_by_the_next_call(
     assert process.stdout.readline() == "1\n"
     process.send_signal(signal.SIGKILL)
     process.wait()
-    found = record_nodes(params.model_copy(update={"minutes": 1e-9}), tmp_path / "out", parsers=parsers, lock=lock)
+    found = record_nodes(params.model_copy(update={"minutes": 1e-9}), tmp_path / "out")
     assert found.clean >= 1
     assert processes_below(scratch) == []
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["executions-0001.parquet"]

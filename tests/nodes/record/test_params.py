@@ -44,8 +44,8 @@ def test_an_unknown_benchmark_is_refused_with_those_that_there_are():
 def test_a_benchmark_whose_logs_nobody_reads_is_refused_with_those_that_can_be_read():
     expected = r"nodes\.record\.paper: nobody reads the logs of cpu-one; expected benchmarks of cpu-sysbench, .*; leave"
     with pytest.raises(BadSetting, match=expected):
-        check_parsers((*PAPER, ONE), PARSERS, "paper")
-    check_parsers(PAPER, PARSERS, "paper")
+        check_parsers((*PAPER, ONE), "paper")
+    check_parsers(PAPER, "paper")
 
 
 def test_what_is_not_installed_is_told_with_its_package(monkeypatch):

@@ -35,7 +35,7 @@ def record(machine, tmp_path, lock):
         params = RecordParams(
             **({"place": "emulated", "runs": 1, "stressed_ratio": 0, "foreign_limit_ratio": 1} | changes)
         )
-        return record_nodes(params, tmp_path / "out", lock=lock)
+        return record_nodes(params, tmp_path / "out")
 
     return go
 
@@ -133,7 +133,7 @@ def test_a_quota_that_is_lowered_half_way_slows_the_node_from_then_on(record, tm
 
 @pytest.mark.slow
 def test_this_machine_as_it_is_needs_no_arguments(machine, tmp_path, lock, left_behind):
-    found = record_nodes(RecordParams(executions=2, foreign_limit_ratio=1), tmp_path / "out", lock=lock)
+    found = record_nodes(RecordParams(executions=2, foreign_limit_ratio=1), tmp_path / "out")
     assert found.recorded == {"clean": 2}
     assert {row["is_emulated"] for row in rows_of(tmp_path / "out")} == {False}
     assert left_behind() == []

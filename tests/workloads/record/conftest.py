@@ -48,10 +48,6 @@ class Busy:
         finally:
             place.stop()
 
-    def stop(self, place: ProgramPlace) -> None:
-        self.calls.append("stop")
-        place.stop()
-
 
 @pytest.fixture
 def place(scratch: Path) -> Iterator[ProgramPlace]:
@@ -63,6 +59,13 @@ def place(scratch: Path) -> Iterator[ProgramPlace]:
 @pytest.fixture
 def busy() -> Callable[..., Busy]:
     return Busy
+
+
+@pytest.fixture
+def having(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A function that makes these programs all that there are to record."""
+    of = "tasks.workloads.record.campaign.programs_of"
+    return lambda *programs: monkeypatch.setattr(of, lambda _: {one.name: one for one in programs})
 
 
 @pytest.fixture

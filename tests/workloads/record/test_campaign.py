@@ -20,25 +20,25 @@ from tasks.workloads.record.programs.program import Need, ProgramFailed
 KILLED = """
 import sys
 from pathlib import Path
+from tasks import machine
 from stand_ins import Busy
-from tasks.workloads.record.campaign import record_workloads
+from tasks.workloads.record import campaign
 from tasks.workloads.params import RecordParams
-record_workloads(
-    RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2]), lambda done, _: print(done, flush=True),
-    programs={"busy": Busy()}, lock=sys.argv[3],
-)
+campaign.programs_of = lambda _: {"busy": Busy()}
+params, out = RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2])
+machine.LOCK = sys.argv[3]
+campaign.record_workloads(params, out, lambda done, _: print(done, flush=True))
 """
 
 
 @pytest.fixture
-def record(quick, tmp_path, lock, scratch):
+def record(quick, tmp_path, lock, scratch, having):
     """Record with changed parameters and these programs, into one folder."""
 
     def go(*programs, progress=None, **changes):
         params = quick.model_copy(update={"scratch": str(scratch)} | changes)
-        return record_workloads(
-            params, tmp_path / "out", progress, programs={one.name: one for one in programs}, lock=lock
-        )
+        having(*programs)
+        return record_workloads(params, tmp_path / "out", progress)
 
     return go
 
@@ -59,8 +59,7 @@ def test_a_campaign_records_every_run_with_its_labels_and_leaves_nothing_behind(
     found = record(program, runs=2, rounds=2, progress=lambda *told: seen.append(told))
     assert (found.planned, found.clean, found.recorded, found.errors) == (4, 4, {"clean": 4}, {})
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    calls = [call.split()[0] for call in program.calls if call != "stop"]
-    assert calls == ["prepare", "run", "run"] * 2 and program.calls[-1] == "stop"  # every round prepares afresh
+    assert [call.split()[0] for call in program.calls] == ["prepare", "run", "run"] * 2  # every round prepares afresh
     table = pq.read_table(tmp_path / "out" / "runs-0001.parquet")
     assert set(table["round"].to_pylist()) == {"round1", "round2"}
     assert set(table["input"].to_pylist()) == {"one", "two"}
@@ -144,7 +143,6 @@ def test_ctrl_c_keeps_the_finished_runs_and_stops_everything(record, busy, tmp_p
     with pytest.raises(KeyboardInterrupt):
         record(program, runs=4, progress=leave)
     assert len(recorded_ids(tmp_path / "out")) == 2
-    assert program.calls[-1] == "stop"
     assert groups_of(PREFIX, os.getpid()) == []
 
 
@@ -170,8 +168,8 @@ def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
     assert len(ids) == len(set(ids)) == 4
 
 
-def test_the_dry_plan_is_that_of_the_campaign_and_knows_its_time(busy, quick):
-    programs = {"busy": busy("busy", ("one", "two"))}
-    plan = planned(quick.model_copy(update={"runs": 3, "samples": 30, "interval_s": 1.0}), programs)
+def test_the_dry_plan_is_that_of_the_campaign_and_knows_its_time(busy, quick, having):
+    having(busy("busy", ("one", "two")))
+    plan = planned(quick.model_copy(update={"runs": 3, "samples": 30, "interval_s": 1.0}))
     assert len(plan.runs) == 6
     assert plan.duration_s(quick.model_copy(update={"samples": 30, "interval_s": 1.0})) > 6 * 30

@@ -64,16 +64,18 @@ def two_of_each(params, programs):
 
 
 @pytest.fixture
-def shared(busy, quick, tmp_path, lock, monkeypatch):
+def shared(busy, quick, tmp_path, lock, monkeypatch, having):
     """Two learned workloads, one that is not and nothing, recorded under these conditions: the runs by name."""
     monkeypatch.setattr("tasks.workloads.record.campaign.make_plan", two_of_each)
     programs = {name: busy(name) for name in ("red", "blue", "grey", "idle")}
     programs["grey"].role, programs["idle"].role = "unlearned", "idle"
     programs["idle"].code = "import time; time.sleep(60)"
 
+    having(*programs.values())
+
     def record(*conditions):
         params = quick.model_copy(update={"conditions": conditions, "samples": 6, "foreign_limit_ratio": 0.001})
-        found = record_workloads(params, tmp_path, programs=programs, lock=lock)
+        found = record_workloads(params, tmp_path)
         if found.isolation != "cgroups" or not os.access(CGROUP_ROOT, os.W_OK):
             pytest.skip("no control groups here")
         [path] = tmp_path.glob("*.parquet")

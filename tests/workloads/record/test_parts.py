@@ -77,19 +77,6 @@ def test_a_file_has_a_row_a_sample_and_says_what_its_columns_are(tmp_path, ledge
     assert "memory.free_bytes" in record["giveaways"]
 
 
-def test_a_disturbed_run_is_repeated_until_it_is_clean(ledger_of, plan):
-    ledger = ledger_of(repeats=2)
-    first, second, third = plan.runs
-    ledger.keep(outcome_of(first))
-    ledger.keep(outcome_of(second, "disturbed"))
-    ledger.keep(Outcome(third, "failed", error="it fell over"))
-    assert [run.run_id for run in ledger.repetition(1)] == [second.again(1).run_id, third.again(1).run_id]
-    ledger.keep(outcome_of(second.again(1)))
-    assert [run.run_id for run in ledger.repetition(2)] == [third.again(2).run_id]
-    assert {run.round for run in ledger.repetition(2)} == {"again2"}
-    assert ledger.errors == {third.run_id: "it fell over"}
-
-
 def test_a_folder_of_another_campaign_is_refused(ledger_of, plan):
     ledger_of().keep(outcome_of(plan.runs[0]))
     with pytest.raises(BadSetting, match=r"other parameters \(samples\)"):

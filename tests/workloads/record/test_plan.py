@@ -32,6 +32,8 @@ def test_rounds_are_alike_in_size_and_hold_every_case(programs):
     assert all(len({(run.workload, run.input) for run in one}) == 7 for one in plan.rounds)
     assert all(one.workload != other.workload for runs in plan.rounds for one, other in pairwise(runs))
     assert len({run.run_id for run in plan.runs}) == len({run.seed for run in plan.runs}) == len(plan.runs)
+    again = plan.runs[0].again(2)
+    assert (again.run_id, again.round) == (f"{plan.runs[0].run_id}.again2", "again2")
 
 
 def test_the_order_is_shuffled_anew_in_each_round_and_the_same_from_the_same_seed(programs):

@@ -208,7 +208,7 @@ def test_a_run_that_is_stopped_from_elsewhere_returns_without_an_error(place: Pr
     thread.start()
     while place.last_words("load") != "ready":
         thread.join(0.01)
-    sleeper.stop(place)
+    place.stop()
     thread.join(LIMIT_S)
     assert not thread.is_alive()
     assert errors == []
@@ -222,7 +222,7 @@ def test_a_command_gets_its_folder_as_one_word_also_with_a_space_in_it_and_no_em
             spawned.append(list(command))
             return subprocess.Popen(["/bin/true"])
 
-    program = Command("echo", "unlearned", Need(("/bin/echo",), "coreutils", "file"), "{live} --in {folder} {seed}")
+    program = Command("echo", Need(("/bin/echo",), "coreutils", "file"), "{live} --in {folder} {seed}", {})
     folder = tmp_path / "two words"
     program.load(Recorded(folder, seed=3), {"live": ""}).wait()
     program.load(Recorded(folder, seed=3), {"live": "-re"}).wait()

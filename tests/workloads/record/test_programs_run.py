@@ -83,7 +83,7 @@ def test_a_workload_runs_listens_on_loopback_alone_and_leaves_no_process(name: s
     for input in list(program.inputs)[:N_USUAL]:
         assert watch(program, place, input) == ({LOOPBACK} if name in SERVERS else set())
         assert inside(place) == set()
-    program.stop(place)
+    place.stop()
 
 
 @pytest.mark.parametrize("name", ["nginx", "compile"])
@@ -97,7 +97,7 @@ def test_a_stop_in_the_middle_of_a_run_leaves_no_worker_behind(name: str, place:
     while len(inside(place)) < 3:
         assert thread.is_alive()
         thread.join(0.02)
-    program.stop(place)
+    place.stop()
     thread.join(LIMIT_S)
     assert not thread.is_alive()
     assert inside(place) == set()

@@ -18,7 +18,6 @@ from tasks.workloads.record.sampler import (
     perf_group,
     rates_at,
     sample,
-    whole_intervals,
 )
 
 LINES = """# started on Sat Nov 21 11:10:00 2026
@@ -47,21 +46,14 @@ def test_intervals_hold_the_counts_in_the_order_of_the_events():
     assert parse_perf(garbage)[1.001][0] == 11028.0
 
 
-def test_the_last_interval_is_partial_and_dropped():
-    whole = whole_intervals(parse_perf(LINES), 3, 1.0)
-    assert list(whole) == [1.001, 2.003, 3.003]
-    assert list(whole_intervals(parse_perf(LINES[:-7]), 3, 1.0)) == [1.001]  # the next lacks events
-
-
-def test_counts_become_rates_of_the_interval_that_ended_nearest_to_the_sample():
-    whole = whole_intervals(parse_perf(LINES), 3, 1.0)
-    rates = rates_at(whole, [1.0, 2.0, 3.0], 3, 1.0, first_s=1.001)
+def test_counts_become_rates_of_the_whole_interval_that_ended_nearest_to_the_sample():
+    rates = rates_at(LINES, np.array([1.0, 2.0, 3.0]), 3, 1.0)
     assert rates[0][0] == pytest.approx(2004 / 1.002)
     assert rates[1] == pytest.approx([500.0, 7000.0, 50.0])
-    assert all(isnan(rate) for rate in rates[2])  # perf was gone by then
-    lines = [line for line in LINES if "2.003" not in line]  # a missing interval is not spread over its neighbours
-    rates = rates_at(whole_intervals(parse_perf(lines), 3, 1.0), [1.0, 2.0], 3, 1.0, first_s=1.001)
-    assert all(isnan(rate) for row in rates for rate in row)
+    assert np.isnan(rates[2]).all()  # perf was gone by then: the last interval is partial
+    gap = [line for line in LINES if "2.003" not in line]  # a missing interval is not spread over its neighbours
+    for lines in (gap, LINES[:-7], []):  # nor one that lacks an event, as the second has none of the third
+        assert np.isnan(rates_at(lines, np.array([1.0, 2.0]), 3, 1.0)).all()
 
 
 def test_hardware_events_are_asked_for_only_where_there_is_a_unit_for_them(tmp_path):

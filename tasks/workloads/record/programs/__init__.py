@@ -5,24 +5,24 @@ from tasks.workloads.record.programs.program import Program
 from tasks.workloads.record.programs.stores import (
     BAYES,
     CNN,
+    MEMCACHED_PROGRAM,
+    REDIS_PROGRAM,
     Compilation,
     Compress,
     MariaDb,
-    Memcached,
     PostgreSql,
-    Redis,
 )
 from tasks.workloads.record.programs.web import Nginx, WordPress
 
 COMPANIONS: dict[str, Program] = {program.name: program for program in COMPANIONS_LISTED}
 _LEARNED: tuple[Program, ...] = (
-    Redis(),
+    REDIS_PROGRAM,
     MariaDb(),
     PostgreSql(),
     WordPress(),
     BAYES,
     CNN,
-    Memcached(),
+    MEMCACHED_PROGRAM,
     Nginx(),
     Compilation(),
     Compress(),

@@ -2,16 +2,14 @@
 
 import random
 
-from tasks.record.processes import LOOPBACK, free_port
 from tasks.workloads.record.programs.program import (
-    LONGEST_S,
     Client,
     Command,
+    Inputs,
     Need,
     Options,
     Program,
     ProgramPlace,
-    PythonLoad,
     Role,
     inputs_of,
     spawn_loop,
@@ -74,46 +72,30 @@ class Sorting(Repeated):
         place.write("numbers", "\n".join(str(dice.randrange(1 << 40)) for _ in range(NUMBERS)))
 
 
-class NetworkLoad(Program):
-    """iperf3 over the loopback device, at a bitrate."""
-
-    name, needs, inputs = "load-network", (IPERF,), inputs_of("rate", **{"1g": ("1G",)})
-    role: Role = "load"
-
-    def start(self, place: ProgramPlace) -> None:
-        """Start the server."""
-        port = free_port()
-        self.serve(place, "iperf3", [IPERF.path(), "-s", "-B", LOOPBACK, "-p", str(port)], port)
-
-    def load(self, place: ProgramPlace, options: Options) -> Client:
-        """Start the client."""
-        flags = ["-p", str(place.facts["port"]), "-b", str(options["rate"]), "-t", str(LONGEST_S)]
-        return place.spawn([IPERF.path(), "-c", LOOPBACK, *flags], name="load")
-
-
 def _stress(kind: str, flags: str, *levels: str) -> Command:
     """Work of stress-ng that is nobody's."""
-    inputs = {level: {"level": level} for level in levels}
-    return Command(f"load-{kind}", "load", STRESS, f"--temp-path {{folder}} {flags}", **inputs)
+    inputs: Inputs = {level: {"level": level} for level in levels}
+    return Command(f"load-{kind}", STRESS, f"--temp-path {{folder}} {flags}", inputs, role="load")
 
 
 JVM = Jvm(
-    "jvm", "unlearned", JAVA, "-Xmx256m {folder}/Load.java {kept} {bytes} {pause} {seed}",
-    **inputs_of("kept bytes pause", cache=(200_000, 400, 0), paced=(20_000, 4_000, 5)),
+    "jvm", JAVA, "-Xmx256m {folder}/Load.java {kept} {bytes} {pause} {seed}",
+    inputs_of("kept bytes pause", cache=(200_000, 400, 0), paced=(20_000, 4_000, 5)), role="unlearned",
 )  # fmt: skip
 JVM.needs += (JAVAC,)
 COMPANIONS_LISTED: tuple[Program, ...] = (
-    PythonLoad(  # a file of one table; transactions are written through to the disk, or groups and joins over it
-        "sqlite", "sqlite3", "python3",
+    Command(  # a file of one table; transactions are written through to the disk, or groups and joins over it
+        "sqlite", Need(("sqlite3",), "python3", "module"), "",
         inputs_of("mode rows", orders=("orders", 100_000), reports=("reports", 400_000)), role="unlearned",
     ),
     Command(  # a moving test picture, encoded as fast as it can or 25 times a second, and thrown away
-        "ffmpeg", "unlearned", FFMPEG,
+        "ffmpeg", FFMPEG,
         "-nostdin -loglevel error {live} -f lavfi -i testsrc2=size={size}:rate=25 -threads 2 -c:v {codec} -f null -",
-        **inputs_of("codec size live", h264=("libx264", "640x360", ""), live=("mpeg4", "960x540", "-re")),
+        inputs_of("codec size live", h264=("libx264", "640x360", ""), live=("mpeg4", "960x540", "-re")),
+        role="unlearned",
     ),
-    PythonLoad(  # products or singular values of matrices in numpy, by the BLAS that it came with
-        "matrices", "numpy", "numpy",
+    Command(  # products or singular values of matrices in numpy, by the BLAS that it came with
+        "matrices", Need(("numpy",), "numpy", "module"), "",
         inputs_of("mode size threads", products=("products", 900, 2), factors=("factors", 250, 1)), role="unlearned",
     ),
     JVM,
@@ -125,9 +107,12 @@ COMPANIONS_LISTED: tuple[Program, ...] = (
         "openssl", OPENSSL, "speed -seconds 5 {flags} > /dev/null 2>&1",
         cipher="-multi 2 -bytes 16384 -evp aes-256-cbc", sign="rsa2048",
     ),
-    Command("idle", "idle", SLEEP, str(LONGEST_S), idle={}),
+    Command("idle", SLEEP, "{longest}", {"idle": {}}, role="idle"),
     _stress("cpu", "--cpu 0 --cpu-load {level}", "10", "30", "60"),
     _stress("memory", "--vm 1 --vm-bytes {level} --vm-keep --vm-hang 2", "2g"),
     _stress("disk", "--hdd {level} --hdd-bytes 128m --hdd-opts direct,wr-rnd,rd-rnd", "1"),
-    NetworkLoad(),
+    Command(  # over the loopback device, at a bitrate
+        "load-network", IPERF, "-c {address} -p {port} -b {rate} -t {longest}", inputs_of("rate", **{"1g": ("1G",)}),
+        role="load", server=IPERF, server_flags="-s -B {address} -p {port}",
+    ),
 )  # fmt: skip

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pwd
+import shlex
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir
@@ -23,7 +24,7 @@ from typing import Literal
 
 from tasks import machine
 from tasks.errors import BadSetting, MissingTool, WhorlError
-from tasks.record.processes import LOOPBACK, NAP_S, end_registered, last_words, wait_for_end, write_down
+from tasks.record.processes import LOOPBACK, NAP_S, end_registered, free_port, last_words, start_in, wait_for_end
 
 Option = str | int | float
 Options = Mapping[str, Option]
@@ -96,23 +97,11 @@ class ProgramPlace:
         with self.lock, self.log(name).open("ab") as log:
             if self.is_stopped.is_set():
                 raise Stopped
-            process = subprocess.Popen(
-                machine.joining(self.joins, machine.tied_to_parent(command, first_signal, _rights(reads_all))),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-                env=self._environment() | dict(environment or {}),
-                start_new_session=True,
-            )
+            inside = machine.joining(self.joins, machine.tied_to_parent(command, first_signal, _rights(reads_all)))
+            more = {**dict.fromkeys(THREADS, "1"), **(environment or {})}
+            process = start_in(self.folder, inside, log, self.register, first=first_signal, environment=more)
             self.processes.append(process)
-            write_down(self.register, process.pid, first_signal)
         return process
-
-    def _environment(self) -> dict[str, str]:
-        threads = dict.fromkeys(THREADS, "1")
-        plain = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "TZ": "UTC"}
-        return plain | threads | {"HOME": str(self.folder), "TMPDIR": str(self.folder)}
 
     def open(self) -> None:
         """Let processes start here, again after a stop."""
@@ -277,37 +266,57 @@ class Program(ABC):
         finally:
             place.stop()
 
-    def stop(self, place: ProgramPlace) -> None:
-        """End every process of the place at once, also those of a recorder that was killed; may be called twice."""
-        place.stop()
-
     def failure(self, place: ProgramPlace, name: str, problem: str) -> ProgramFailed:
         """The error of a process, with its last words."""
         return ProgramFailed(f"{self.name}: {name} {problem}: {place.last_words(name)}; see {place.log(name)}")
 
-    def finish(self, place: ProgramPlace, name: str, command: Sequence[str]) -> None:
+    def finish(self, place: ProgramPlace, need: Need, flags: str, **values: Option) -> None:
         """Run one step of a preparation to its end. Raises ProgramFailed if it fails or takes too long."""
-        process = place.spawn(command, name=name)
+        name = need.names[0]
+        process = place.spawn(command_of(place, need, flags, values), name=name)
         if not wait_for_end(process.pid, STEP_S):
             raise self.failure(place, name, f"took more than {STEP_S:.0f} s")
         if process.wait() != 0:
             raise self.failure(place, name, f"ended with status {process.returncode}")
 
     def serve(
-        self, place: ProgramPlace, name: str, command: Sequence[str], port: int, first: signal.Signals = signal.SIGKILL
+        self, place: ProgramPlace, need: Need, flags: str, first: signal.Signals = signal.SIGKILL, *, port: int = 0
     ) -> None:
-        """Start a server, wait until it takes connections on a loopback port, and remember the port.
+        """Start a server on a loopback port, wait until it takes connections, and remember the port.
 
         Raises ProgramFailed if it ends first or is late."""
-        server = place.spawn(command, name=name, first_signal=first)
+        place.facts["port"] = port or free_port()
+        address = (LOOPBACK, place.facts["port"])
+        server = place.spawn(command_of(place, need, flags, {}), name=need.names[0], first_signal=first)
+
+        def is_ready() -> bool:
+            with contextlib.suppress(OSError), socket.create_connection(address, timeout=1):
+                return True
+            return False
+
+        self.wait_until(place, server, need.names[0], is_ready)
+
+    def wait_until(self, place: ProgramPlace, server: Client, name: str, is_ready: Callable[[], bool]) -> None:
+        """Wait for a server. Raises ProgramFailed if it ends first or is late."""
         late = time.monotonic() + READY_S
-        while time.monotonic() < late:
-            with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=1):
-                place.facts["port"] = port
-                return
+        while not is_ready():
             if wait_for_end(server.pid, NAP_S):
                 raise self.failure(place, name, "ended before it was ready")
-        raise self.failure(place, name, f"did not listen after {READY_S:.0f} s")
+            if time.monotonic() > late:
+                raise self.failure(place, name, f"did not listen after {READY_S:.0f} s")
+
+
+def command_of(place: ProgramPlace, need: Need, flags: str, values: Options) -> list[str]:
+    """A program's command line. flags: with {folder}, {seed}, {address}, {port}, {longest} (seconds) and these values
+    to be filled in; those that an empty value leaves empty are dropped. Raises MissingTool."""
+    known = {"folder": place.folder, "seed": place.seed, "address": LOOPBACK, "longest": LONGEST_S}
+    filled = [(flag, flag.format(**known, **place.facts, **values)) for flag in shlex.split(flags)]
+    return [need.path(), *(word for flag, word in filled if word or not flag)]
+
+
+def spawn_client(place: ProgramPlace, need: Need, flags: str, options: Options) -> Client:
+    """Start what loads a workload, under the name `load`; flags as in `command_of`."""
+    return place.spawn(command_of(place, need, flags, options), name="load")
 
 
 def spawn_loop(place: ProgramPlace, body: str) -> Client:
@@ -326,25 +335,32 @@ def spawn_python(place: ProgramPlace, load: str, options: Options) -> Client:
 
 
 class Command(Program):
-    """One command that goes on until it is killed. flags: with {options}, {folder} and {seed} to be filled in."""
+    """One command that goes on until it is killed, and the server that it loads, if any. flags, server_flags: as in
+    `command_of`. client: its program; a module, or none, for a load of `loads` that is called after the program."""
 
-    def __init__(self, name: str, role: Role, need: Need, flags: str, **inputs: Options) -> None:
-        self.name, self.role, self.needs, self.flags, self.inputs = name, role, (need,), flags, inputs
+    def __init__(
+        self,
+        name: str,
+        client: Need | None,
+        flags: str,
+        inputs: Inputs,
+        *,
+        role: Role = "workload",
+        server: Need | None = None,
+        server_flags: str = "",
+        first: signal.Signals = signal.SIGKILL,
+    ) -> None:
+        self.name, self.client, self.flags, self.inputs, self.role = name, client, flags, inputs, role
+        self.server, self.server_flags, self.first = server, server_flags, first
+        self.needs = tuple(dict.fromkeys(need for need in (server, client) if need))
+
+    def start(self, place: ProgramPlace) -> None:
+        """Start the server."""
+        if self.server:
+            self.serve(place, self.server, self.server_flags, self.first)
 
     def load(self, place: ProgramPlace, options: Options) -> Client:
-        """Start it."""
-        values = {"folder": place.folder, "seed": place.seed, **options}
-        flags = [flag.format(**values) for flag in self.flags.split()]  # a folder may have a space in its name
-        return place.spawn([self.needs[0].path(), *filter(None, flags)], name="load")
-
-
-class PythonLoad(Program):
-    """A load of `loads` that is called after the program. module: what it imports, of this package."""
-
-    def __init__(self, name: str, module: str, package: str, inputs: Inputs, role: Role = "workload") -> None:
-        self.name, self.role, self.inputs = name, role, inputs
-        self.needs = (Need((module,), package, "module"),)
-
-    def load(self, place: ProgramPlace, options: Options) -> Client:
-        """Start the script."""
-        return spawn_python(place, self.name, options)
+        """Start the command."""
+        if self.client is None or self.client.kind == "module":
+            return spawn_python(place, self.name, {**place.facts, **options})
+        return spawn_client(place, self.client, self.flags, options)

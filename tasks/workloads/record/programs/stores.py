@@ -4,18 +4,16 @@ compute: Markov chains, a convolutional network, compilers and compressors."""
 import random
 import signal
 
-from tasks.record.processes import LOOPBACK, free_port
 from tasks.workloads.record.programs.program import (
-    LONGEST_S,
     Client,
+    Command,
     Need,
     Options,
     Program,
     ProgramPlace,
-    PythonLoad,
     inputs_of,
+    spawn_client,
     spawn_loop,
-    spawn_python,
 )
 
 REDIS, REDIS_CLIENT = Need(("redis-server",), "redis-server"), Need(("redis-benchmark",), "redis-tools")
@@ -28,60 +26,56 @@ POSTGRES, INITDB, PGBENCH = (Need((name,), "postgresql") for name in ("postgres"
 SCALE = 8  # 800,000 accounts
 USER = "whorl"  # also the password, of servers that only this machine reaches, and that are gone after the round
 BUFFERS_MB = 64
+MARIADB_SOCKET = "--socket={folder}/mariadb.sock"
+INSTALL_FLAGS = (
+    "--no-defaults --datadir={folder}/mariadb --auth-root-authentication-method=normal --skip-test-db "
+    "--skip-name-resolve"
+)
+MARIADB_FLAGS = (
+    f"--no-defaults --datadir={{folder}}/mariadb {MARIADB_SOCKET} --pid-file={{folder}}/mariadb.pid "
+    f"--tmpdir={{folder}} --bind-address={{address}} --port={{port}} --innodb-buffer-pool-size={BUFFERS_MB}M "
+    "--skip-name-resolve"
+)
+SYSBENCH_FLAGS = (
+    f"oltp_read_write --db-driver=mysql --mysql-host={{address}} --mysql-port={{port}} --mysql-db={DATABASE} "
+    f"--mysql-user={USER} --mysql-password={USER} --tables={{tables}} --table-size={ROWS} --rand-seed={{seed}}"
+)
+POSTGRES_FLAGS = (
+    "-D {folder}/postgres -c listen_addresses={address} -c port={port} -c unix_socket_directories={folder} "
+    f"-c shared_buffers={BUFFERS_MB}MB -c logging_collector=off"
+)
+PGBENCH_FLAGS = f"-h {{address}} -p {{port}} -U {USER}"
 
 
-class Redis(Program):
-    """The server keeps all in memory; redis-benchmark repeats its tests until it is killed. It takes no seed."""
-
-    name = "redis"
-    needs = (REDIS, REDIS_CLIENT)
-    inputs = inputs_of(
+REDIS_PROGRAM = Command(  # the server keeps all in memory; redis-benchmark repeats its tests, and takes no seed
+    "redis",
+    REDIS_CLIENT,
+    "-h {address} -p {port} -l --csv -c {clients} -P {pipeline} -d {value_bytes} -r {keys} -n {requests} -t {tests}",
+    inputs_of(
         "clients pipeline value_bytes keys requests tests",
         single=(1, 1, 64, 100_000, 40_000, "set,get"),
         pipelined=(20, 16, 2_048, 20_000, 400_000, "set,get,incr,sadd,hset"),
         lists=(4, 1, 1_024, 50_000, 40_000, "lpush,rpop,lrange_100"),
         crowd=(50, 1, 256, 200_000, 100_000, "get,zadd"),
-    )
-
-    def start(self, place: ProgramPlace) -> None:
-        """Start an empty server."""
-        port = free_port()
-        where = ["--bind", LOOPBACK, "--port", str(port), "--dir", str(place.folder)]
-        kept = ["--save", "", "--appendonly", "no", "--maxmemory", "1gb"]
-        self.serve(place, "redis-server", [REDIS.path(), *where, *kept], port, signal.SIGTERM)
-
-    def load(self, place: ProgramPlace, options: Options) -> Client:
-        """Start redis-benchmark, in a loop."""
-        names = {
-            "-c": "clients", "-P": "pipeline", "-d": "value_bytes", "-r": "keys", "-n": "requests", "-t": "tests"
-        }  # fmt: skip
-        flags = [str(part) for flag, name in names.items() for part in (flag, options[name])]
-        where = ["-h", LOOPBACK, "-p", str(place.facts["port"])]
-        return place.spawn([REDIS_CLIENT.path(), *where, "-l", "--csv", *flags], name="load")
-
-
-class Memcached(Program):
-    """Two threads; the client of our own reads several keys with one request, as web applications do."""
-
-    name = "memcached"
-    needs = (MEMCACHED,)
-    inputs = inputs_of(
+    ),
+    server=REDIS,
+    server_flags="--bind {address} --port {port} --dir {folder} --save '' --appendonly no --maxmemory 1gb",
+    first=signal.SIGTERM,
+)
+MEMCACHED_PROGRAM = Command(  # two threads; the client of our own reads several keys at once, as web applications do
+    "memcached",
+    None,
+    "",
+    inputs_of(
         "keys value_bytes set_share keys_a_get connections pause_ms",
         reads=(100_000, 100, 0.05, 20, 4, 0),
         writes=(10_000, 4_000, 0.5, 2, 2, 3),
         mixed=(50_000, 1_000, 0.2, 5, 4, 1),
         large=(2_000, 20_000, 0.1, 1, 8, 5),
-    )
-
-    def start(self, place: ProgramPlace) -> None:
-        """Start an empty server."""
-        port = free_port()
-        flags = ["-l", LOOPBACK, "-p", str(port), "-U", "0", "-m", str(MEMCACHED_MB), "-t", "2"]
-        self.serve(place, "memcached", [MEMCACHED.path(), *flags], port)
-
-    def load(self, place: ProgramPlace, options: Options) -> Client:
-        """Start the client: it fills the store, then asks."""
-        return spawn_python(place, "memcached", {"port": place.facts["port"], **options})
+    ),
+    server=MEMCACHED,
+    server_flags=f"-l {{address}} -p {{port}} -U 0 -m {MEMCACHED_MB} -t 2",
+)
 
 
 class MariaDbServer(Program):
@@ -91,33 +85,17 @@ class MariaDbServer(Program):
 
     def make_mariadb(self, place: ProgramPlace, database: str) -> None:
         """Lay out the data, start the server, and make an empty database with a user that may do all in it."""
-        root = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
-        data = f"--datadir={place.folder}/mariadb"
-        self.finish(place, "mariadb-install", [MARIADB_INSTALL.path(), "--no-defaults", data, *root])
+        self.finish(place, MARIADB_INSTALL, INSTALL_FLAGS)
         self.start_mariadb(place)
         users = [f"'{USER}'@'{host}'" for host in ("%", "localhost")]
         sql = f"CREATE DATABASE {database}; " + "; ".join(
             f"CREATE USER {user} IDENTIFIED BY '{USER}'; GRANT ALL ON {database}.* TO {user}" for user in users
         )
-        socket = f"--socket={place.folder}/mariadb.sock"
-        self.finish(place, "mariadb", [MARIADB_CLIENT.path(), "--no-defaults", socket, "--user=root", "--execute", sql])
+        self.finish(place, MARIADB_CLIENT, f"--no-defaults {MARIADB_SOCKET} --user=root --execute {{sql}}", sql=sql)
 
     def start_mariadb(self, place: ProgramPlace) -> None:
         """Start the server and wait until it listens."""
-        port = free_port()
-        command = [
-            MARIADB.path(),
-            "--no-defaults",
-            f"--datadir={place.folder}/mariadb",
-            f"--socket={place.folder}/mariadb.sock",
-            f"--pid-file={place.folder}/mariadb.pid",
-            f"--tmpdir={place.folder}",
-            f"--bind-address={LOOPBACK}",
-            f"--port={port}",
-            f"--innodb-buffer-pool-size={BUFFERS_MB}M",
-            "--skip-name-resolve",
-        ]
-        self.serve(place, "mariadbd", command, port, signal.SIGTERM)
+        self.serve(place, MARIADB, MARIADB_FLAGS, signal.SIGTERM)
 
 
 class MariaDb(MariaDbServer):
@@ -130,21 +108,14 @@ class MariaDb(MariaDbServer):
     def fill(self, place: ProgramPlace) -> None:
         """Make the server's data directory and the tables."""
         self.make_mariadb(place, DATABASE)
-        self.finish(place, "sysbench", [*_sysbench(place, TABLES), "prepare"])
+        self.finish(place, SYSBENCH, f"{SYSBENCH_FLAGS} prepare", tables=TABLES)
 
     start = MariaDbServer.start_mariadb
 
     def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start sysbench."""
-        paced = [f"--threads={options['threads']}", f"--rate={options['rate']}", f"--time={LONGEST_S}"]
-        return place.spawn([*_sysbench(place, int(options["tables"])), *paced, "run"], name="load")
-
-
-def _sysbench(place: ProgramPlace, tables: int) -> list[str]:
-    server = [f"--mysql-host={LOOPBACK}", f"--mysql-port={place.facts['port']}", f"--mysql-db={DATABASE}"]
-    user = [f"--mysql-user={USER}", f"--mysql-password={USER}"]
-    size = [f"--tables={tables}", f"--table-size={ROWS}", f"--rand-seed={place.seed}"]
-    return [SYSBENCH.path(), "oltp_read_write", "--db-driver=mysql", *server, *user, *size]
+        flags = f"{SYSBENCH_FLAGS} --threads={{threads}} --rate={{rate}} --time={{longest}} run"
+        return spawn_client(place, SYSBENCH, flags, options)
 
 
 class PostgreSql(Program):
@@ -156,43 +127,30 @@ class PostgreSql(Program):
 
     def fill(self, place: ProgramPlace) -> None:
         """Make the server's data directory and the tables."""
-        user = ["--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8"]
-        self.finish(place, "initdb", [INITDB.path(), "--pgdata", f"{place.folder}/postgres", "--no-sync", *user])
+        user = f"--username {USER} --auth trust --encoding UTF8 --locale C.UTF-8"
+        self.finish(place, INITDB, f"--pgdata {{folder}}/postgres --no-sync {user}")
         self.start(place)
-        size = ["--initialize", "--quiet", "--scale", str(SCALE), "postgres"]
-        self.finish(place, "pgbench", [*_pgbench(place), *size])
+        self.finish(place, PGBENCH, f"{PGBENCH_FLAGS} --initialize --quiet --scale {SCALE} postgres")
 
     def start(self, place: ProgramPlace) -> None:
         """Start the server."""
-        port = free_port()
-        settings = {
-            "listen_addresses": LOOPBACK,
-            "port": port,
-            "unix_socket_directories": place.folder,
-            "shared_buffers": f"{BUFFERS_MB}MB",
-            "logging_collector": "off",
-        }
-        flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         # SIGINT: end the sessions and stop in good order, without waiting for the clients
-        self.serve(place, "postgres", [POSTGRES.path(), "-D", f"{place.folder}/postgres", *flags], port, signal.SIGINT)
+        self.serve(place, POSTGRES, POSTGRES_FLAGS, signal.SIGINT)
 
     def load(self, place: ProgramPlace, options: Options) -> Client:
         """Start pgbench."""
-        rate = [f"--rate={options['rate']}"] if options["rate"] else []
-        size = [f"--client={options['clients']}", "--jobs=1", f"--time={LONGEST_S}", "--no-vacuum"]
-        scripts = ["--builtin=tpcb-like@1", f"--builtin=select-only@{options['reads']}"]
-        seed = f"--random-seed={place.seed}"
-        return place.spawn([*_pgbench(place), *size, *rate, *scripts, seed, "postgres"], name="load")
+        paced = f"--rate={options['rate']}" if options["rate"] else ""
+        flags = (
+            f"{PGBENCH_FLAGS} --client={{clients}} --jobs=1 --time={{longest}} --no-vacuum {paced} "
+            "--builtin=tpcb-like@1 --builtin=select-only@{reads} --random-seed={seed} postgres"
+        )
+        return spawn_client(place, PGBENCH, flags, options)
 
 
-def _pgbench(place: ProgramPlace) -> list[str]:
-    return [PGBENCH.path(), "-h", LOOPBACK, "-p", str(place.facts["port"]), "-U", USER]
-
-
-BAYES = PythonLoad(  # Hamiltonian chains over a hierarchy, or Metropolis over a logistic regression, for ever
+BAYES = Command(  # Hamiltonian chains over a hierarchy, or Metropolis over a logistic regression, for ever
     "bayes",
-    "numpy",
-    "numpy",
+    Need(("numpy",), "numpy", "module"),
+    "",
     inputs_of(
         "model groups rows chains columns",
         hierarchy=("hierarchy", 2_000, 40_000, 1, 0),
@@ -201,10 +159,10 @@ BAYES = PythonLoad(  # Hamiltonian chains over a hierarchy, or Metropolis over a
         broad=("logistic", 0, 10_000, 1, 96),
     ),
 )
-CNN = PythonLoad(  # weights and pictures are random, from the seed: what is recorded is the work, not the answer
+CNN = Command(  # weights and pictures are random, from the seed: what is recorded is the work, not the answer
     "cnn",
-    "torch",
-    "torch",
+    Need(("torch",), "torch", "module"),
+    "",
     inputs_of(
         "batch side channels blocks rate threads",
         requests=(1, 64, 16, 3, 60, 1),

@@ -10,9 +10,8 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from tasks.machine import PHP_FPM
-from tasks.record.processes import LOOPBACK, free_port, wait_for_end
+from tasks.record.processes import LOOPBACK, free_port
 from tasks.workloads.record.programs.program import (
-    LONGEST_S,
     Client,
     Need,
     Options,
@@ -20,12 +19,13 @@ from tasks.workloads.record.programs.program import (
     ProgramFailed,
     ProgramPlace,
     inputs_of,
+    spawn_client,
 )
 from tasks.workloads.record.programs.stores import MariaDbServer
 
 NGINX = Need(("nginx",), "nginx-light")
 WRK = Need(("wrk",), "wrk")
-TIMEOUT_S = 20
+TIMEOUT_S, URL = 20, "http://{address}:{port}/"
 SETTINGS = """
 daemon off;
 worker_processes 2;
@@ -71,20 +71,18 @@ class NginxServer(Program):
         """Start nginx over a folder of the place and wait until it listens."""
         port = free_port()
         text = SETTINGS.format(folder=place.folder, address=LOOPBACK, port=port, root=root, locations=locations)
-        settings = place.write("nginx.conf", text)
-        command = [NGINX.path(), "-e", "stderr", "-p", str(place.folder), "-c", str(settings)]
+        place.write("nginx.conf", text)
         # SIGTERM: the master must live long enough to end its workers
-        self.serve(place, "nginx", command, port, signal.SIGTERM)
+        self.serve(place, NGINX, "-e stderr -p {folder} -c {folder}/nginx.conf", signal.SIGTERM, port=port)
 
     def start_wrk(self, place: ProgramPlace, options: Options, pages: Sequence[str]) -> Client:
         """Start wrk on random pages, one thread: `connections` and the mean `pause_ms` before a request are options."""
         pause_ms = int(options.get("pause_ms", 0))
         delay = DELAY.format(most_ms=2 * pause_ms) if pause_ms else ""
         listed = ", ".join(f'"{page}"' for page in pages)
-        script = place.write("visitors.lua", VISITORS.format(pages=listed, seed=place.seed, delay=delay))
-        size = [f"-c{options['connections']}", "-t1", f"-d{LONGEST_S}s", f"--timeout={TIMEOUT_S}s"]
-        url = f"http://{LOOPBACK}:{place.facts['port']}/"
-        return place.spawn([WRK.path(), *size, "-s", str(script), url], name="load")
+        place.write("visitors.lua", VISITORS.format(pages=listed, seed=place.seed, delay=delay))
+        flags = f"-c{{connections}} -t1 -d{{longest}}s --timeout={TIMEOUT_S}s -s {{folder}}/visitors.lua {URL}"
+        return spawn_client(place, WRK, flags, options)
 
 
 class Nginx(NginxServer):
@@ -126,7 +124,7 @@ SOURCE = Need(("/usr/share/wordpress/wp-load.php",), "wordpress", "file")
 THEME = Need(
     ("/usr/share/wordpress/wp-content/themes/twentytwentythree/style.css",), "wordpress-theme-twentytwentythree", "file"
 )
-SETUP_S, FPM_READY_S, NAP_S = 90.0, 10.0, 0.02
+SETUP_S = 90.0
 POSTS = 60
 FPM_SETTINGS = """
 [global]
@@ -202,13 +200,7 @@ class WordPress(NginxServer, MariaDbServer):
         socket.unlink(missing_ok=True)
         # SIGTERM: the master must live long enough to end its workers
         fpm = place.spawn([FPM.path(), "-F", "-y", str(settings)], name="php-fpm", first_signal=signal.SIGTERM)
-        for _ in range(round(FPM_READY_S / NAP_S)):
-            if socket.exists():
-                break
-            if wait_for_end(fpm.pid, NAP_S):
-                raise self.failure(place, "php-fpm", "ended before it was ready")
-        else:
-            raise self.failure(place, "php-fpm", f"was not ready after {FPM_READY_S:.0f} s")
+        self.wait_until(place, fpm, "php-fpm", socket.exists)
         locations = PHP.format(folder=place.folder, parameters="/etc/nginx/fastcgi_params")
         self.start_nginx(place, root=str(place.folder / "site"), locations=locations)
 

@@ -25,6 +25,11 @@ LOCAL_DATE = re.compile(
 )
 COMMA_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
 PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)")
+BLANK = " "  # between a date and a clock
+CLOCK_ALONE = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp]\.?[Mm]\.?)?")
+DATE_ALONE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})")
+DAYS = ("date", "day", "fecha", "dia", "jour", "data", "giorno", "datum", "tag")
+CLOCKS = ("time", "clock", "starttime", "timeofday", "uhrzeit", "zeit", "hora", "heure", "ora", "tijd")
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 PER_SECOND = re.compile(r"\s*(?:/s|ps)$")
 CLOCK = re.compile(r"(?:([0-9]+)(?:-|\s*d(?:ays?)?,?\s+|\s+))?(?:([0-9]+):)?([0-9]{1,2}):([0-9]{1,2}(?:\.[0-9]+)?)")
@@ -139,7 +144,10 @@ def merged(table: pa.Table, meaning: Meaning) -> pa.ChunkedArray:
     for part in meaning.parts:
         columns = [trimmed(table[name].cast(pa.string())) for name in part]
         parts.append(pc.coalesce(*columns) if len(columns) > 1 else columns[0])
-    column = parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, meaning.joint, null_handling="skip")
+    if len(parts) == 1:
+        return pa.chunked_array(parts)
+    nulls = "emit_null" if meaning.joint == BLANK else "skip"  # a date without its clock is no time
+    column = pc.binary_join_element_wise(*parts, meaning.joint, null_handling=nulls)
     return pa.chunked_array([column])
 
 
@@ -149,6 +157,28 @@ def distinct_texts(column: pa.ChunkedArray | pa.Array) -> list[str]:
     if not is_text(kind):
         return []
     return [str(text) for text in pc.unique(trimmed(column.cast(pa.string()))).to_pylist() if text is not None]
+
+
+def are_all(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
+    """Whether there are texts, and each is of this form."""
+    return bool(values) and all(pattern.fullmatch(value) for value in values)
+
+
+def with_dates(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
+    """The table with the date before the clock where it has them in two columns (Date, Time), and that in words.
+
+    The column of the clock then has both, and that of the date is gone; any other table is as it was."""
+    names = [name for name in table.column_names if table.column_names.count(name) == 1]
+    pair = [
+        next((name for name, _ in named(names, aliases, ()) if are_all(form, distinct_texts(table[name]))), "")
+        for aliases, form in ((DAYS, DATE_ALONE), (CLOCKS, CLOCK_ALONE))
+    ]
+    if not all(pair):
+        return table, ()
+    date, clock = pair
+    moments = merged(table, Meaning(((date,), (clock,)), joint=BLANK))
+    joined = table.set_column(table.column_names.index(clock), clock, moments).drop_columns([date])
+    return joined, (f"read `{date}` and `{clock}` as one time",)
 
 
 def has_decimal_commas(texts: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from io import BytesIO
 from itertools import accumulate, islice
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.intake.aliases import named
+from tasks.intake.aliases import named, with_dates
 from tasks.intake.files import (
     BLOCK_BYTES,
     HEAD_BYTES,
@@ -146,7 +146,8 @@ class WholeTable:
     """All rows of a table in memory.
 
     names, columns: in the order of the file. places: (n,), rows or lines from 1. refused: lines that are no rows. raw:
-    the row at a position, as text. schema: with the metadata of a Parquet file."""
+    the row at a position, as text. schema: with the metadata of a Parquet file. understood: in words, what its columns
+    were put together to."""
 
     path: str
     names: list[str]
@@ -155,6 +156,7 @@ class WholeTable:
     refused: pd.DataFrame
     raw: Callable[[int], str]
     schema: pa.Schema
+    understood: tuple[str, ...] = field(default=(), kw_only=True)
 
     @cached_property
     def is_simulated(self) -> bool:
@@ -234,7 +236,7 @@ def whole_table(path: str, limits: ReadLimits, *, row: str = "row", as_codes: Se
         part = int(np.searchsorted(edges, at, side="right")) - 1
         return batches[part].raw(at - int(edges[part]))
 
-    table = pa.concat_tables([batch.table for batch in batches])
+    table, understood = with_dates(pa.concat_tables([batch.table for batch in batches]))
     return WholeTable(
         path,
         table.column_names,
@@ -243,6 +245,7 @@ def whole_table(path: str, limits: ReadLimits, *, row: str = "row", as_codes: Se
         all_refusals([batch.refused for batch in batches]),
         raw,
         table.schema,
+        understood=understood,
     )
 
 

@@ -21,7 +21,8 @@ FloatArray = NDArray[np.float64]
 
 TIMES = (  # what other people call a column of times
     "timestamp", "time", "ts", "datetime", "date", "unixtime", "epoch", "times", "sampledat", "recordedat", "at",
-    "clock", "zeit", "zeitpunkt",
+    "clock", "zeit", "zeitpunkt", "uhrzeit", "horodatage", "heure", "hora", "fecha", "ora", "elapsed",
+    "elapseds", "seconds",
 )  # fmt: skip
 OWN_PREFIX = "own."
 GROUP_COUNTERS = f"{OWN_PREFIX}*"  # in Telemetry.missing: all that a control group tells

@@ -96,7 +96,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 LAST = {"started_at": ("timestamp", "datetime", "date", "ts", "time")}  # where nothing else is called so
-DAYS = ("date", "day", "fecha", "dia", "jour", "data", "giorno", "datum", "tag")  # beside columns of clocks alone
 # What a run is called that has no name of its own: its kind where a plan tells jobs apart, else its text, its branch
 KINDS = ("querytype", "statementtype", "jobtype")
 TEXTS = ("querytext", "query", "command", "cmd", "ref", "branch")

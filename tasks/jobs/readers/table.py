@@ -24,9 +24,14 @@ import pyarrow.compute as pc
 
 from tasks.errors import BadInput, headless, quoted
 from tasks.intake.aliases import (
+    BLANK,
+    CLOCK_ALONE,
+    DATE_ALONE,
+    DAYS,
     LOCAL_DATE,
     Meaning,
     amounts,
+    are_all,
     date_order,
     distinct_texts,
     duration_s,
@@ -77,7 +82,6 @@ from tasks.jobs.params import Measured, ReadParams, Status, dimension_of
 from tasks.jobs.readers.exports import (
     ALIASES,
     BINARY,
-    DAYS,
     ERROR,
     HHMMSS,
     KINDS,
@@ -101,9 +105,6 @@ STATES = ("status.state", "state.life_cycle_state", "life_cycle_state", "status"
 MOST_WORDS = 12  # of statuses that are said
 MOST_UNREAD = 12  # of columns that are left out
 TEXTS_SEEN = 10_000  # of a column, each once: enough to tell how its values are written
-BLANK = " "  # between a date and a clock
-CLOCK_ALONE = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp]\.?[Mm]\.?)?")
-DATE_ALONE = re.compile(r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}([./-])[0-9]{1,2}\1([0-9]{4}|[0-9]{2})")
 NO_TIMES = ("0", "0.0", "-1")  # no run began in 1970
 
 
@@ -297,17 +298,13 @@ def _date_and_clock(
 ) -> Meaning | None:
     """A time whose clock stands in a column of its own, with the column of its date: one that is called alike, else
     that of the times before, else any date. None where the first values show no such pair."""
-    clock = next((name for name in called if _are_all(CLOCK_ALONE, texts.get(name, []))), None)
+    clock = next((name for name in called if are_all(CLOCK_ALONE, texts.get(name, []))), None)
     if clock is None:
         return None
     before = [name for meaning in columns.values() if meaning.joint == BLANK for name in meaning.theirs]
     others = [name for name, _ in (*named(names, DAYS, ()), *named_in_words(names, DAYS, NO_MORE, ()))]
-    days = [name for name in (*called, *before, *others) if _are_all(DATE_ALONE, texts.get(name, []))]
+    days = [name for name in (*called, *before, *others) if are_all(DATE_ALONE, texts.get(name, []))]
     return Meaning(((days[0],), (clock,)), joint=BLANK) if days else None
-
-
-def _are_all(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
-    return bool(values) and all(pattern.fullmatch(value) for value in values)
 
 
 def _status_columns(candidates: Sequence[tuple[str, str]], columns: Mapping[str, Meaning]) -> dict[str, Meaning]:

@@ -72,7 +72,7 @@ ALIASES = {
         "rechner",
     ),
     "benchmark": ("benchmarkname", "bench", "test", "testname", "tool"),
-    "metric": ("metricname", "measure", "measurement"),
+    "metric": ("metricname", "measure", "measurement", "metrik", "kennzahl", "metrica", "metrique", "mesure"),
     "value": ("result", "val", "wert"),
     "unit": ("units", "einheit"),
     "started_at": (
@@ -122,7 +122,7 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     columns = _columns(table, params, entries, recognised)
     rows, faults = _rows(table, columns, params, entries)
     lines = [f"read `{theirs}` as {ours}" for ours, theirs in recognised.items() if ours in columns]
-    yield replace(_grouped(table, rows, faults), understood=(*lines, *notes))
+    yield replace(_grouped(table, rows, faults), understood=(*table.understood, *lines, *notes))
 
 
 def _long(table: WholeTable, renamed: Mapping[str, str], given: Collection[str]) -> tuple[WholeTable, list[str]]:

@@ -107,7 +107,6 @@ class WideTable:
     counters: Mapping[str, Counter] = field(default_factory=dict)
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
     processes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    understood: tuple[str, ...] = ()
 
 
 def read_table(table: WideTable, renamed: Mapping[str, str], params: ReadParams) -> Reading:
@@ -315,7 +314,7 @@ def _widened(table: WideTable, renamed: Mapping[str, str]) -> WideTable:
         columns=frame.columns,
         places=places.loc[wide.dropna(how="all").index].to_numpy(dtype=np.int64),
         raw=partial(row_text, frame),
-        understood=(line,),
+        understood=(*table.understood, line),
     )
 
 

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import BadInput, quoting_nothing, report_progress
+from tasks.intake import readers
 from tasks.intake.files import Chunk, Preview, guarded, preview_of, read_head
 from tasks.intake.labels import absolute
 from tasks.intake.pseudonyms import (
@@ -27,7 +28,7 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.intake.readers import Folder, Landing, reader_called
+from tasks.intake.readers import Folder, origin_of, reader_called
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS, Reader, detect
@@ -54,13 +55,7 @@ NAMES = {"node": (HOST, PSEUDONYM_BYTES), "execution_id": ("execution_id", ID_BY
 NO_OPTION = ("limits", "manifest")  # whether and how a file is read, not what its executions are
 
 
-@dataclass(frozen=True)
-class Intake:
-    """How results are to be read. reader: a name from READERS, or empty to find it out."""
-
-    source: str
-    reader: str
-    read: ReadParams
+Intake = readers.Intake[ReadParams]
 
 
 def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
@@ -110,8 +105,9 @@ def land_executions(
         if reader.has_local_nodes and (name := name_in_source(there, intake.source, shown, sha256)):
             options, chunks = options | {NODES_OF: name}, prefixed(chunks, name)
         chunks = _without_names(chunks, key) if key else chunks
-        results = Landing(WORD, intake.source, reader, VETTING_VERSION, options, shown, sha256, chunks)
-        return results.land(warehouse, SCHEMAS, path, intake.read.limits.max_refused_share, there)
+        origin = origin_of(WORD, intake.source, reader, VETTING_VERSION, options, shown, sha256)
+        most, folder = intake.read.limits.max_refused_share, warehouse.landing_folder
+        return landing.land(folder, origin, SCHEMAS, chunks, path=path, max_refused_share=most, known=there)
 
 
 def preview_executions(home: Path, path: str, intake: Intake) -> Preview:

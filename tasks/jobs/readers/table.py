@@ -50,6 +50,7 @@ from tasks.intake.tables import (
     PANDAS_INDEX,
     RowBatch,
     check_once,
+    check_renamed,
     header_line,
     keys_of,
     table_batches,
@@ -200,7 +201,7 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
     sample = sample.rename_columns(names)
     is_typed = any(not is_text(field.type) for field in sample.schema)
     known = [name for name in (ALL_COLUMNS if is_typed else FLAT_COLUMNS) if name not in MADE_COLUMNS]
-    _check_renamed(path, names, params.columns, known)
+    check_renamed(path, names, params.columns, known, LIST_COLUMNS)
     texts = {name: distinct_texts(sample[name])[:TEXTS_SEEN] for name in names if names.count(name) == 1}
     system = None if params.columns else next((export for export in SYSTEMS if _is_export(export, names)), None)
     if system:
@@ -325,15 +326,6 @@ def _status(word: str, params: ReadParams, *, has_codes: bool, system: System | 
     words = system.words if system else {}
     of_system = next((ours for pattern, ours in words.items() if re.fullmatch(pattern, word.strip())), None)
     return status_of(word, params.statuses) or of_system or (status_of_exit_code(word) if has_codes else None)
-
-
-def _check_renamed(path: str, names: Sequence[str], renamed: Mapping[str, str], known: Sequence[str]) -> None:
-    for ours, theirs in renamed.items():
-        if ours not in known:
-            fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
-            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
-        if theirs not in names:
-            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
 
 
 def _check_needed(path: str, names: Sequence[str], columns: Collection[str]) -> None:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from tasks.errors import BadInput, quoted
 from tasks.intake.files import CUT_OFF, UNSUPPORTED_EVENT, all_refusals, json_of, read_lines, refusals, refused_rows
-from tasks.intake.tables import WholeTable, column_names, whole_table
+from tasks.intake.tables import column_names, whole_table
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
@@ -314,11 +314,11 @@ class PerfSpectReader:
                 "*_metrics.csv with TS, SKT, CPU, CID, or metric_out.sys.csv with time",
                 "a *_metrics_summary.csv holds means only: read the *_metrics.csv beside it",
             )
-        table = WideTable(path, rows.names, rows.columns, rows.places, rows.refused, rows.raw, _described)
+        table = WideTable(**vars(rows), described=_described)
         if is_third:
             units = pd.DataFrame({name: rows.columns[at].to_pylist() for at, name in enumerate(V3)}).astype(str)
             if len(units[V3[1:]].drop_duplicates()) > 1:
-                return _by_unit(rows, table, units, params.time_zone)
+                return _by_unit(table, units, params.time_zone)
         table = replace(table, ignored=frozenset(V3[1:]))
         renamed = {"timestamp": rows.names[0], **params.columns}
         return read_table(table, renamed, params)
@@ -332,9 +332,9 @@ def _described(raw: str) -> Counter:
     return described(raw.removeprefix(METRIC), GROUP)
 
 
-def _by_unit(rows: WholeTable, table: WideTable, units: pd.DataFrame, zone: str) -> Reading:
+def _by_unit(rows: WideTable, units: pd.DataFrame, zone: str) -> Reading:
     """Sockets and processors as counters side by side, control groups as runs of their own."""
-    metrics = replace(table, names=rows.names[4:], columns=rows.columns[4:])
+    metrics = replace(rows, names=rows.names[4:], columns=rows.columns[4:])
     counters, numbers, refused_columns = counters_of(metrics, {}, {})
     check_counters(metrics, counters, refused_columns)
     seconds, n_counters = unix_seconds(rows.columns[0], zone), len(counters)

@@ -30,6 +30,7 @@ from tasks.intake.tables import (
     NO_HEADER,
     PANDAS_INDEX,
     RECORD_KEY,
+    WholeTable,
     keys_of,
     row_text,
     whole_table,
@@ -87,23 +88,14 @@ class WideReader:
 
 
 @dataclass(frozen=True)
-class WideTable:
+class WideTable(WholeTable):
     """Rows of a file.
 
-    names: of the columns as the file has them (position by position). places: (n,), rows of the file from 1.
-    refused: lines that are no rows. raw: the text of the row at a position. described: a counter from a name.
-    ignored: names that are no counters, without a word about them. is_simulated: the file says so.
+    described: a counter from a name. ignored: names that are no counters, without a word about them.
     conditions, processes: by run id, of the recorder's own files."""
 
-    path: str
-    names: Sequence[str]
-    columns: Sequence[pa.ChunkedArray]
-    places: NDArray[np.int64]
-    refused: pd.DataFrame
-    raw: Callable[[int], str]
     described: Callable[[str], Counter]
     ignored: frozenset[str] = frozenset()
-    is_simulated: bool = False
     counters: Mapping[str, Counter] = field(default_factory=dict)
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
     processes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -264,15 +256,9 @@ def _table(path: str, params: ReadParams) -> WideTable:
     processes = {run_id: json.loads(facts[PROCESSES]) for run_id, facts in by_run.items() if facts[PROCESSES]}
     hidden = frozenset(name for name in names if name.startswith((PANDAS_INDEX, AROUND)))
     table = WideTable(
-        path=path,
-        names=names,
-        columns=rows.columns,
-        places=rows.places,
-        refused=rows.refused,
-        raw=rows.raw,
+        **vars(rows),
         described=described_own if is_own and not has_types else described,
         ignored=hidden | (CONDITIONS if conditions else frozenset()) | ({PROCESSES} if by_run else frozenset()),
-        is_simulated=rows.is_simulated,
         counters={field.name: _described(field) for field in rows.schema if b"is_rate" in (field.metadata or {})},
         conditions=conditions,
         processes=processes,

@@ -18,7 +18,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.errors import BadSetting
-from tasks.intake.aliases import amount_of, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates, trimmed
+from tasks.intake.aliases import (
+    amount_of,
+    date_order,
+    distinct_texts,
+    has_decimal_commas,
+    is_number,
+    is_text,
+    iso_dates,
+    trimmed,
+)
 from tasks.intake.files import number_of
 
 UTC = "UTC"
@@ -58,7 +67,7 @@ def utc_times(column: pa.Array, zone: str) -> tuple[Times, Flags]:
         return _in_utc(column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False).to_pandas(), zone)
     if pa.types.is_null(column.type):
         return np.full(len(column), NOT_A_TIME), np.zeros(len(column), dtype=bool)
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+    if is_number(column.type):
         return _of_numbers(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), zone)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return np.full(len(column), NOT_A_TIME), pc.is_valid(column).to_numpy(zero_copy_only=False)
@@ -308,7 +317,7 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Cells:
         array = array.cast(pa.int8())
     if is_text(array.type):
         values = _numbers_of_texts(array)
-    elif pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
+    elif is_number(array.type):
         values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         array = pc.if_else(pa.array(np.isnan(values)), None, array)
     else:

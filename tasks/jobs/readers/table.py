@@ -31,6 +31,7 @@ from tasks.intake.aliases import (
     distinct_texts,
     duration_s,
     has_decimal_commas,
+    is_number,
     is_text,
     iso_dates,
     meaning_of,
@@ -303,7 +304,7 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         has_codes = is_exit_code(name)
         n_known = sum(_status(value, params, has_codes=has_codes) is not None for value in values)
         return 2 * n_known >= len(values) > 0 or (has_codes and pa.types.is_integer(kind))
-    if _is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
+    if is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
         is_bad = utc_times(plain(sample[name]), "UTC")[1]
         return 2 * int(is_bad.sum()) <= len(is_bad)
     if not is_text(kind) or ours not in (*TIME_COLUMNS, *NUMBER_COLUMNS):
@@ -316,7 +317,7 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         digits = digits.str.replace(".", "") if has_decimal_commas(values) else digits
         numbers = pd.to_numeric(digits.str.replace(",", "."), errors="coerce").notna()
         is_bad = np.array(
-            [not is_number and parse(text) is None for text, is_number in zip(values, numbers, strict=True)]
+            [not has_number and parse(text) is None for text, has_number in zip(values, numbers, strict=True)]
         )
     return 2 * int(is_bad.sum()) <= len(values)
 
@@ -464,7 +465,7 @@ def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
         return
     kind = _value_type(kind)
     more, expected = next((more, expected) for columns, more, expected in FITTING if ours in columns)
-    if not any(is_fit(kind) for is_fit in (is_text, pa.types.is_null, _is_number, *more)):
+    if not any(is_fit(kind) for is_fit in (is_text, pa.types.is_null, is_number, *more)):
         raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{kind}'", expected, "convert it")
 
 
@@ -473,10 +474,6 @@ def is_feature(kind: pa.DataType) -> bool:
     kind = _value_type(kind)
     is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
     return not (pa.types.is_nested(kind) or is_binary)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
@@ -536,7 +533,7 @@ def _feature(column: pa.ChunkedArray) -> list[object]:
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return list(column.to_pylist())
-    if _is_number(kind):
+    if is_number(kind):
         numbers = column.cast(pa.float64()).to_pylist()
         return [value if value is not None and isfinite(value) else None for value in numbers]
     if pa.types.is_duration(kind):
@@ -659,7 +656,7 @@ def _fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
         return is_text(kind)
     if pa.types.is_timestamp(wanted):
         return bool(pa.types.is_timestamp(kind))
-    return bool(pa.types.is_integer(kind)) if pa.types.is_integer(wanted) else _is_number(kind)
+    return bool(pa.types.is_integer(kind)) if pa.types.is_integer(wanted) else is_number(kind)
 
 
 def _cut(kind: pa.DataType) -> str:

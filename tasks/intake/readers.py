@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tasks.choices import checked_source
 from tasks.errors import BadInput
@@ -14,42 +14,34 @@ from tasks.warehouse.landing import Origin, sha256_of
 
 HEAD_SHOWN = 40
 REMOTE = ("http://", "https://")
-Params = TypeVar("Params", contravariant=True)
-Result = TypeVar("Result", covariant=True)
-
-
-class Reader(Protocol[Params, Result]):
-    """Reads one format: says what a row is. A newer `version` (from 1) gives other rows: it replaces a file's rows.
-
-    name: what --reader calls it. title: what it reads, in a few words. endings: how names of its files end, in lower
-    case."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def endings(self) -> tuple[str, ...]: ...
-
-    def sniff(self, head: bytes, path: str) -> bool:
-        """Whether the first 64 KiB (unpacked) look like this format; without them, whether the path does."""
-
-    def read(self, path: str, params: Params) -> Result:
-        """What a file gives, part by part or at once. Raises BadInput for a file that is wrong as a whole."""
-
-
-Settings = TypeVar("Settings")
+Params = TypeVar("Params")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Intake(Generic[Settings]):
+class Reader(Generic[Params, Result]):
+    """Reads one format: says what a row is.
+
+    name: what --reader calls it. version: from 1; a newer one gives other rows and replaces a file's. title: what it
+    reads, in a few words. endings: how names of its files end, in lower case; none for what is no file. sniff: whether
+    the first 64 KiB (unpacked) look like this format; without them, whether the path does. read: what a file gives,
+    part by part or at once; raises BadInput for a file that is wrong as a whole."""
+
+    name: str
+    version: int
+    title: str
+    endings: tuple[str, ...]
+    sniff: Callable[[bytes, str], bool]
+    read: Callable[[str, Params], Result]
+
+
+@dataclass(frozen=True)
+class Intake(Generic[Params]):
     """How files are to be read. reader: the name of one, or empty to find it out."""
 
     source: str
     reader: str
-    read: Settings
+    read: Params
 
 
 AnyReader = TypeVar("AnyReader", bound=Reader[Any, Any])

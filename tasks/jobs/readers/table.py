@@ -103,50 +103,39 @@ class Understanding:
     lines: list[str]
 
 
-@dataclass(frozen=True)
-class TableReader:
-    """Reads tables of runs."""
-
-    name: str = "table"
-    version: int = 10  # 5: names by alias; 6, 7, 10: more systems; 7: names of months; 8: begin_ms; 9: HTCondor
-    title: str = (
-        "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …; "
-        "any other log as such a table: name, start, and runtime or end, named by --map"
-    )
-    endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
-
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """Any Parquet file, and text whose header or keys name a time and a duration, or two times."""
-        head = head.removeprefix(UTF8_MARK).lstrip()
-        if head.startswith(MAGIC):
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """Any Parquet file, and text whose header or keys name a time and a duration, or two times."""
+    head = head.removeprefix(UTF8_MARK).lstrip()
+    if head.startswith(MAGIC):
+        return True
+    if head.startswith(JSON_MARKS):
+        names = keys_of(head)
+        # of nested names only the last part is known in the beginning of a JSON text
+        last = ([[key.rpartition(".")[2] for key in has.split("|")] for has in system.has] for system in SYSTEMS)
+        if any(all(any(key in names for key in keys) for keys in has) for has in last):
             return True
-        if head.startswith(JSON_MARKS):
-            names = keys_of(head)
-            # of nested names only the last part is known in the beginning of a JSON text
-            last = ([[key.rpartition(".")[2] for key in has.split("|")] for has in system.has] for system in SYSTEMS)
-            if any(all(any(key in names for key in keys) for keys in has) for has in last):
-                return True
-        else:
-            names, _ = split_header(header_line(head).decode("utf-8", "replace"), FLAT_COLUMNS)
-        times = (*NEEDED[2], *NEEDED[3])
-        nested = {ours: [one.rpartition(".")[2] for one in ALIASES[ours] if "." in one] for ours in times}
-        called = {ours: [*_candidates(ours, names, ()), *named(names, nested[ours], ())] for ours in times}
-        return all(any(called[ours] for ours in group) for group in NEEDED[2:])
+    else:
+        names, _ = split_header(header_line(head).decode("utf-8", "replace"), FLAT_COLUMNS)
+    times = (*NEEDED[2], *NEEDED[3])
+    nested = {ours: [one.rpartition(".")[2] for one in ALIASES[ours] if "." in one] for ours in times}
+    called = {ours: [*_candidates(ours, names, ()), *named(names, nested[ours], ())] for ours in times}
+    return all(any(called[ours] for ours in group) for group in NEEDED[2:])
 
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read; raises BadSetting for a time zone that does not exist."""
-        check_zone(params.time_zone or "UTC")
-        now, counts = datetime.now(UTC).replace(tzinfo=None), Counter[str]()
-        understood: list[Understanding] = []
 
-        def choose(sample: pa.Table) -> list[str]:
-            understood.append(understand(path, sample, params))
-            wanted = [name for meaning in understood[0].columns.values() for name in meaning.theirs]
-            return list(dict.fromkeys([*wanted, *understood[0].features]))
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """See Reader.read; raises BadSetting for a time zone that does not exist."""
+    check_zone(params.time_zone or "UTC")
+    now, counts = datetime.now(UTC).replace(tzinfo=None), Counter[str]()
+    understood: list[Understanding] = []
 
-        for number, batch in enumerate(table_batches(path, params.limits, choose, row="run", known=FLAT_COLUMNS)):
-            chunk = _chunk(batch, understood[0], params, now, counts)
-            yield replace(chunk, understood=tuple(understood[0].lines)) if number == 0 else chunk
+    def choose(sample: pa.Table) -> list[str]:
+        understood.append(understand(path, sample, params))
+        wanted = [name for meaning in understood[0].columns.values() for name in meaning.theirs]
+        return list(dict.fromkeys([*wanted, *understood[0].features]))
+
+    for number, batch in enumerate(table_batches(path, params.limits, choose, row="run", known=FLAT_COLUMNS)):
+        chunk = _chunk(batch, understood[0], params, now, counts)
+        yield replace(chunk, understood=tuple(understood[0].lines)) if number == 0 else chunk
 
 
 def _chunk(

@@ -87,10 +87,6 @@ class PrometheusReader:
     transport: "httpx.BaseTransport | None" = None
     patience: Patience = PATIENCE
     most_points: int = MOST_POINTS
-    name: str = "prometheus"
-    version: int = 1
-    title: str = "a Prometheus server (http://host:9090), or an answer of its query_range in a file"
-    endings: tuple[str, ...] = ()
 
     def sniff(self, head: bytes, path: str) -> bool:
         """By the address, or by what an answer says of itself."""

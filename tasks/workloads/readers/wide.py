@@ -59,32 +59,24 @@ CONDITIONS = frozenset(field.name for field in fields(Conditions))
 PROCESSES = "processes"
 
 
-@dataclass(frozen=True)
-class WideReader:
-    """Reads wide CSV, JSON and Parquet."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """Any Parquet file, JSON with a time, and text whose first line has two names or more."""
+    if head.startswith(MAGIC):
+        return True
+    head = head.removeprefix(UTF8_MARK).lstrip()
+    if head.startswith(JSON_MARKS):
+        keys = keys_of(head)
+        return SYSSTAT not in keys and any(named(keys, ALIASES["timestamp"], ()))
+    lines = [line for line in head.splitlines() if not NO_HEADER.match(line)]
+    if len(lines) < 2 or lines[0].startswith((b"#", b"<")):
+        return False
+    names, _ = split_header(lines[0].decode("utf-8", "replace"))
+    return len(names) > 1 and not any(name.replace(".", "", 1).isdigit() for name in names)
 
-    name: str = "wide"
-    version: int = 6  # 2: long tables, other names; 3: programs; 4: JSON, units in cells; 5: conditions; 6: devices
-    title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz, .json)"
-    endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """Any Parquet file, JSON with a time, and text whose first line has two names or more."""
-        if head.startswith(MAGIC):
-            return True
-        head = head.removeprefix(UTF8_MARK).lstrip()
-        if head.startswith(JSON_MARKS):
-            keys = keys_of(head)
-            return SYSSTAT not in keys and any(named(keys, ALIASES["timestamp"], ()))
-        lines = [line for line in head.splitlines() if not NO_HEADER.match(line)]
-        if len(lines) < 2 or lines[0].startswith((b"#", b"<")):
-            return False
-        names, _ = split_header(lines[0].decode("utf-8", "replace"))
-        return len(names) > 1 and not any(name.replace(".", "", 1).isdigit() for name in names)
-
-    def read(self, path: str, params: ReadParams) -> Reading:
-        """See Reader.read."""
-        return read_table(_table(path, params), params.columns, params)
+def read(path: str, params: ReadParams) -> Reading:
+    """See Reader.read."""
+    return read_table(_table(path, params), params.columns, params)
 
 
 @dataclass(frozen=True)

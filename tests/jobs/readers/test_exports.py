@@ -16,8 +16,7 @@ from tasks.errors import BadInput
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import Intake, land_log, preview_log
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.readers import detect
-from tasks.jobs.readers.table import TableReader
+from tasks.jobs.readers import READERS, detect
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
 
@@ -530,13 +529,13 @@ def test_an_export_is_read_in_one_call_as_it_was_worked_out_by_hand(export: tupl
 def test_runs_of_science_tools_are_jobs_by_their_tool(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("tool,start,seconds\nblast,2026-01-01T00:00:00Z,5\nbwa,2026-01-01T01:00:00Z,6\n")
-    rows = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
+    rows = pd.concat(chunk.rows for chunk in READERS["table"].read(str(path), ReadParams()))
     assert rows["name"].to_list() == ["blast", "bwa"]
 
 
 def test_sizes_of_nextflow_count_1024_bytes_to_a_kilobyte(tmp_path: Path) -> None:
     (tmp_path / "trace.txt").write_text(NEXTFLOW)
-    rows = pd.concat(chunk.rows for chunk in TableReader().read(str(tmp_path / "trace.txt"), ReadParams()))
+    rows = pd.concat(chunk.rows for chunk in READERS["table"].read(str(tmp_path / "trace.txt"), ReadParams()))
     assert rows["peak_memory_bytes"].to_list()[:3] == [1.5 * 2**30, 12.5 * 2**20, 32 * 2**30]
 
 
@@ -548,7 +547,7 @@ def test_a_spreadsheet_that_excel_saved_on_a_german_machine_is_read_with_its_uml
         f"{day};{day}.03.2024 02:00;{day}.03.2024 02:13;Monatsabschluß;Müller;12,5;1.234,5\n" for day in (13, 14)
     )
     path.write_bytes(rows.encode("cp1252"))
-    read = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
+    read = pd.concat(chunk.rows for chunk in READERS["table"].read(str(path), ReadParams()))
     assert read[["name", "user_name"]].to_numpy().tolist() == [["Monatsabschluß", "Müller"]] * 2
     assert read["run_id"].to_list() == ["13", "14"] and (read["ended_at"].dt.minute == 13).all()
     assert read[["runtime_s", "input_bytes"]].to_numpy().tolist() == [[750.0, 1_234_500_000.0]] * 2
@@ -558,18 +557,18 @@ def test_a_spreadsheet_that_excel_saved_on_a_german_machine_is_read_with_its_uml
 def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("job,start,duration\na,1/2/2024 10:00,5\n")
     with pytest.raises(BadInput, match=r"'1/2/2024 10:00' in column 'start' may be day or month first; .*2024-12-31"):
-        list(TableReader().read(str(tmp_path / "runs.csv"), ReadParams()))
+        list(READERS["table"].read(str(tmp_path / "runs.csv"), ReadParams()))
 
 
 def test_neither_time_on_hold_nor_in_the_queue_is_runtime_of_a_job_that_was_removed_from_it(tmp_path: Path) -> None:
     held, tried_twice = ({"RemoteWallClockTime": wall_s} for wall_s in (40.0, 500.0))
     path = tmp_path / "history.json"
     path.write_text(json.dumps([CONDOR[0] | tried_twice, CONDOR[4] | {"EnteredCurrentStatus": MARCH_S + 9000} | held]))
-    (chunk,) = TableReader().read(str(path), ReadParams())
+    (chunk,) = READERS["table"].read(str(path), ReadParams())
     assert chunk.rows["runtime_s"].to_list() == [100.0, 40.0]  # of the first, what its last try took
     never_began = {"JobStartDate": None, "JobCurrentStartDate": None, "RemoteWallClockTime": 0.0}
     path.write_text(json.dumps([CONDOR[0] | tried_twice, CONDOR[4] | never_began]))
-    (chunk,) = TableReader().read(str(path), ReadParams())
+    (chunk,) = READERS["table"].read(str(path), ReadParams())
     assert chunk.rows["started_at"].isna().to_list() == [False, True]
 
 
@@ -580,7 +579,7 @@ def test_what_condor_would_work_out_when_asked_is_missing_and_refuses_no_run(tmp
         json.dumps([CONDOR[0] | used, CONDOR[1] | used | {"RequestMemory": by_default}])
     )
     params = ReadParams(features=["RequestDisk"])
-    (chunk,) = TableReader().read(str(tmp_path / "history.json"), params)
+    (chunk,) = READERS["table"].read(str(tmp_path / "history.json"), params)
     assert chunk.refused.empty
     assert chunk.rows["requested_memory_bytes"].fillna(0).tolist() == [2048 * 2**20, 0]
     assert chunk.rows[["peak_memory_bytes", "features"]].isna().all(axis=None)

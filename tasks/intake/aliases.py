@@ -136,6 +136,11 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
 def merged(table: pa.Table, meaning: Meaning) -> pa.ChunkedArray:
     """The column that a meaning makes of those of a table."""
     if len(meaning.theirs) == 1:

@@ -18,7 +18,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.errors import BadSetting
-from tasks.intake.aliases import amount_of, date_order, distinct_texts, has_decimal_commas, is_text, iso_dates, trimmed
+from tasks.intake.aliases import (
+    amount_of,
+    date_order,
+    distinct_texts,
+    has_decimal_commas,
+    is_number,
+    is_text,
+    iso_dates,
+    trimmed,
+)
 from tasks.intake.files import number_of
 
 UTC = "UTC"
@@ -64,7 +73,7 @@ def utc_times(column: pa.Array, zone: str) -> tuple[Times, Flags]:
         return _in_utc(column.cast(pa.timestamp("us", getattr(column.type, "tz", None)), safe=False).to_pandas(), zone)
     if pa.types.is_null(column.type):
         return np.full(len(column), NOT_A_TIME), np.zeros(len(column), dtype=bool)
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+    if is_number(column.type):
         return _of_numbers(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), zone)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return np.full(len(column), NOT_A_TIME), pc.is_valid(column).to_numpy(zero_copy_only=False)
@@ -216,21 +225,16 @@ def settle(
     twice = (is_open & pd.concat([time.notna() for time in best], axis=1)).any(axis=1)
     if not twice.any():
         return best[0], best[1], best[2]
-    current = [time[twice].to_numpy(copy=True) for time in best]
-    cost = _cost(current, elapsed_s[twice].to_numpy())
-    for picks in list(product((0, 1), repeat=3))[1:]:
-        times = [
-            (reading.second if pick else reading.first)[twice].to_numpy()
-            for reading, pick in zip(readings, picks, strict=True)
-        ]
-        other = _cost(times, elapsed_s[twice].to_numpy())
-        is_better = _lexically_less(other, cost)
-        current = [np.where(is_better, new, old) for new, old in zip(times, current, strict=True)]
-        cost = [np.where(is_better, new, old) for new, old in zip(other, cost, strict=True)]
-    settled = [
-        time.mask(twice, pd.Series(new, index=time.index[twice])) for time, new in zip(best, current, strict=True)
-    ]
-    return settled[0], settled[1], settled[2]
+    span_s = elapsed_s[twice].to_numpy()
+    choices = [[reading.first[twice].to_numpy(), reading.second[twice].to_numpy()] for reading in readings]
+    times = np.array(list(product(*choices)))  # (8 combinations, submission, start and end, n_times)
+    costs = np.array([_cost(of_one, span_s) for of_one in times])  # (8, 3 costs, n_times)
+    cheapest = np.lexsort(costs.transpose(1, 0, 2)[::-1], axis=0)[0]
+    chosen = times[cheapest, :, np.arange(len(cheapest))].T
+    submission, start, end = (
+        time.mask(twice, pd.Series(new, index=time.index[twice])) for time, new in zip(best, chosen, strict=True)
+    )
+    return submission, start, end
 
 
 def _wall_clock(text: pd.Series) -> pd.Series:
@@ -265,7 +269,7 @@ def _with_own_zone(text: pd.Series) -> pd.Series:
     return times.astype("datetime64[us]").fillna(pd.to_datetime(epoch, unit="s").astype("datetime64[us]"))
 
 
-def _cost(times: list[np.ndarray], elapsed_s: np.ndarray) -> list[np.ndarray]:
+def _cost(times: np.ndarray, elapsed_s: np.ndarray) -> list[np.ndarray]:
     """Order violations, distance from the elapsed time (s) and wait (s); what is missing costs nothing."""
     submitted, started, ended = times
     with np.errstate(invalid="ignore"):
@@ -276,14 +280,6 @@ def _cost(times: list[np.ndarray], elapsed_s: np.ndarray) -> list[np.ndarray]:
 
 def _seconds(span: np.ndarray) -> np.ndarray:
     return np.where(np.isnat(span), np.nan, span / np.timedelta64(1, "s"))
-
-
-def _lexically_less(left: list[np.ndarray], right: list[np.ndarray]) -> np.ndarray:
-    is_less, is_equal = np.zeros(len(left[0]), dtype=bool), np.ones(len(left[0]), dtype=bool)
-    for a, b in zip(left, right, strict=True):
-        is_less |= is_equal & (a < b)
-        is_equal &= a == b
-    return is_less
 
 
 FLAG_WORDS = dict.fromkeys(("true", "t", "yes", "1", "1.0"), True) | dict.fromkeys(
@@ -329,7 +325,7 @@ def numbers(column: pa.ChunkedArray | pa.Array) -> Cells:
         array = array.cast(pa.int8())
     if is_text(array.type):
         values = _numbers_of_texts(array)
-    elif pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type):
+    elif is_number(array.type):
         values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         array = pc.if_else(pa.array(np.isnan(values)), None, array)
     else:

@@ -1,46 +1,47 @@
 """One protocol for the readers of all words: which of them a file is for, which files are read, how they are landed."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
-
-import pyarrow as pa
+from typing import Any, Generic, TypeVar
 
 from tasks.choices import checked_source
 from tasks.errors import BadInput
-from tasks.intake.files import Chunk, input_faults, open_plain
+from tasks.intake.files import input_faults, open_plain
 from tasks.storage import ADDRESS, storage_of
-from tasks.warehouse.landing import Batch, Origin, land, sha256_of
-from tasks.warehouse.place import Warehouse
+from tasks.warehouse.landing import Origin, sha256_of
 
 HEAD_SHOWN = 40
 REMOTE = ("http://", "https://")
-Params = TypeVar("Params", contravariant=True)
-Result = TypeVar("Result", covariant=True)
+Params = TypeVar("Params")
+Result = TypeVar("Result")
 
 
-class Reader(Protocol[Params, Result]):
-    """Reads one format: says what a row is. A newer `version` (from 1) gives other rows: it replaces a file's rows.
+@dataclass(frozen=True)
+class Reader(Generic[Params, Result]):
+    """Reads one format: says what a row is.
 
-    name: what --reader calls it. title: what it reads, in a few words. endings: how names of its files end, in lower
-    case."""
+    name: what --reader calls it. version: from 1; a newer one gives other rows and replaces a file's. title: what it
+    reads, in a few words. endings: how names of its files end, in lower case; none for what is no file. sniff: whether
+    the first 64 KiB (unpacked) look like this format; without them, whether the path does. read: what a file gives,
+    part by part or at once; raises BadInput for a file that is wrong as a whole."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def endings(self) -> tuple[str, ...]: ...
+    name: str
+    version: int
+    title: str
+    endings: tuple[str, ...]
+    sniff: Callable[[bytes, str], bool]
+    read: Callable[[str, Params], Result]
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """Whether the first 64 KiB (unpacked) look like this format; without them, whether the path does."""
 
-    def read(self, path: str, params: Params) -> Result:
-        """What a file gives, part by part or at once. Raises BadInput for a file that is wrong as a whole."""
+@dataclass(frozen=True)
+class Intake(Generic[Params]):
+    """How files are to be read. reader: the name of one, or empty to find it out."""
+
+    source: str
+    reader: str
+    read: Params
 
 
 AnyReader = TypeVar("AnyReader", bound=Reader[Any, Any])
@@ -108,40 +109,21 @@ def sha256_of_all(files: Sequence[str]) -> str:
     return hashlib.sha256("".join(sha256_of(file) for file in files).encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Landing:
-    """How a file is landed: its word and source, its reader with the version of what makes rows of what it read, what
-    changes its rows (options), what the warehouse calls it (shown), its hash, its rows."""
+def origin_of(
+    word: str, source: str, reader: Reader[Any, Any], version: int, options: dict[str, Any], path: str, sha256: str
+) -> Origin:
+    """What tells a batch from others. version: of what makes rows of what was read; options: what changes the rows.
 
-    word: str
-    source: str
-    reader: Reader[Any, Any]
-    version: int
-    options: dict[str, Any]
-    shown: str
-    sha256: str
-    chunks: Iterator[Chunk]
-
-    def land(
-        self,
-        warehouse: Warehouse,
-        schemas: dict[str, pa.Schema],
-        path: str,
-        most: float,
-        known: Sequence[Batch] | None = None,
-    ) -> Batch:
-        """Write it to the landing folder. most: refused share; known: batches that are there, where many are landed."""
-        origin = Origin(
-            word=self.word,
-            source=checked_source(self.source),
-            reader=self.reader.name,
-            reader_version=f"{self.reader.version}.{self.version}",
-            options=self.options,
-            path=self.shown,
-            sha256=self.sha256,
-        )
-        folder = warehouse.landing_folder
-        return land(folder, origin, schemas, self.chunks, known=known, path=path, max_refused_share=most)
+    Raises BadSetting for a source that not everyone can type."""
+    return Origin(
+        word=word,
+        source=checked_source(source),
+        reader=reader.name,
+        reader_version=f"{reader.version}.{version}",
+        options=options,
+        path=path,
+        sha256=sha256,
+    )
 
 
 @dataclass(frozen=True)
@@ -193,9 +175,9 @@ class Folder:
             raise BadInput(self.absolute(path), f"more than {most_bytes:,} bytes", "a smaller file", "take it out")
         return str(data.decode("utf-8", "replace"))
 
-    def sha256(self, names: tuple[str, ...] = ()) -> str:
-        """Hash over names and contents of its files, or of some of them."""
+    def sha256(self, names: tuple[str, ...]) -> str:
+        """Hash over names and contents of some of its files."""
         digest = hashlib.sha256()
-        for name in names or self.names():
+        for name in names:
             digest.update(f"{name}\0{sha256_of(self.address(name))}\n".encode())
         return digest.hexdigest()

@@ -187,11 +187,7 @@ def choose_columns(
 
     Raises BadInput if one that is needed is missing or stands there twice, or is renamed from or to nowhere."""
     path, names = table.path, list(dict.fromkeys(table.names))
-    for ours, theirs in renamed.items():
-        if ours not in known:
-            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", "mend --map")
-        if theirs not in names:
-            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
+    check_renamed(path, names, renamed, known)
     taken = set(renamed.values())
     mapped = {
         name: renamed.get(name, name) for name in known if name in renamed or (name in names and name not in taken)
@@ -207,6 +203,20 @@ def choose_columns(
         )
     columns = table.by_name()
     return {ours: columns[theirs] for ours, theirs in mapped.items()}
+
+
+def check_renamed(
+    path: str, names: Sequence[str], renamed: Mapping[str, str], known: Collection[str], lists: Collection[str] = ()
+) -> None:
+    """Raise BadInput if a column is renamed from a name that the table has not, or to none of ours.
+
+    lists: ours that only Parquet can hold."""
+    for ours, theirs in renamed.items():
+        if ours not in known:
+            fix = "lists need Parquet" if ours in lists else "mend --map"
+            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
+        if theirs not in names:
+            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
 
 
 def known_otherwise(

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoting_nothing, report_progress
+from tasks.intake import readers
 from tasks.intake.files import Chunk, Preview, Tally, guarded
 from tasks.intake.pseudonyms import HOST, ID_BYTES, load_key, pseudonym, pseudonyms, without_names
-from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
+from tasks.intake.readers import REMOTE, files_below, origin_of, reader_called, sha256_of_all
 from tasks.jobs.columns import RUNS_SCHEMA, as_list_column
 from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, ReadParams
@@ -145,12 +146,9 @@ class LogPreview(Preview):
 
 
 @dataclass(frozen=True)
-class Intake:
-    """How a log is to be read. reader: a name from READERS, or empty to find it out."""
+class Intake(readers.Intake[ReadParams]):
+    """How a log is to be read, and its runs grouped."""
 
-    source: str
-    reader: str
-    read: ReadParams
     group: GroupParams
 
 
@@ -227,8 +225,10 @@ def _land(
     # what changes the rows that a file gives, as far as it differs from the default
     options = intake.read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
     options |= intake.group.model_dump(exclude_defaults=True)
-    log = Landing(WORD, intake.source, reader, GROUPING_VERSION, options, shown, sha256, chunks)
-    return log.land(warehouse, {"runs": RUNS_SCHEMA}, path, intake.read.limits.max_refused_share)
+    origin = origin_of(WORD, intake.source, reader, GROUPING_VERSION, options, shown, sha256)
+    most = intake.read.limits.max_refused_share
+    schemas = {"runs": RUNS_SCHEMA}
+    return landing.land(warehouse.landing_folder, origin, schemas, chunks, path=path, max_refused_share=most)
 
 
 def _reader(path: str, intake: Intake) -> Reader:

@@ -1,22 +1,21 @@
 """From files of benchmark results to a landed batch: find what is to be read, read it, write it down once.
 
 The folder of a recording is read without the parts of disturbed executions (flagged-NNNN.parquet); their names read
-them. Nodes and ids of files whose names say nothing beyond them begin with the name of the file where a source has
-several of them."""
+them. Nodes and ids of files whose names say nothing beyond them begin with the name of the file."""
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, quoting_nothing, report_progress
+from tasks.intake import readers
 from tasks.intake.files import Chunk, Preview, guarded, preview_of, read_head
 from tasks.intake.labels import absolute
 from tasks.intake.pseudonyms import (
@@ -29,7 +28,7 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.intake.readers import Folder, Landing, reader_called
+from tasks.intake.readers import Folder, origin_of, reader_called
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS, Reader, detect
@@ -40,14 +39,13 @@ from tasks.params import ReadLimits
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.faults import storage_faults
-from tasks.warehouse.landing import Batch, local_file
+from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
 
 FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of executions that were to be repeated
 UNDISTURBED = re.compile(r"(^|/)executions-\d+\.parquet$")
 NODES_OF = "nodes_of"  # option of a batch: what its names begin with
 LOCAL = ("node", "execution_id")
-TABLE = "executions"
 logger = logging.getLogger(__name__)
 WORD = "nodes"
 VETTING_VERSION = 1  # raise it when the same rows give other executions whatever the reader
@@ -57,13 +55,7 @@ NAMES = {"node": (HOST, PSEUDONYM_BYTES), "execution_id": ("execution_id", ID_BY
 NO_OPTION = ("limits", "manifest")  # whether and how a file is read, not what its executions are
 
 
-@dataclass(frozen=True)
-class Intake:
-    """How results are to be read. reader: a name from READERS, or empty to find it out."""
-
-    source: str
-    reader: str
-    read: ReadParams
+Intake = readers.Intake[ReadParams]
 
 
 def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
@@ -100,28 +92,22 @@ def land_executions(
     """Read one file or folder into the landing folder; what was read before in the same way is found there.
 
     known: the batches that are there, for callers that land many files. Nodes and ids of a file whose names say nothing
-    beyond it begin with its name, from the second file of a source on.
-    Raises BadInput for a file that is wrong as a whole, and for one with names of such a file that was the first;
-    single bad rows go to the quarantine."""
+    beyond it begin with its name.
+    Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
     with quoting_nothing(intake.read.pseudonymise):
         key = load_key(warehouse.home) if intake.read.pseudonymise else None
         reader = reader_of(path, intake.reader, intake.read)
         sha256 = sha256_of(path, intake.read)
         options, chunks = _options(path, reader, intake.read), chunks_of(path, reader, intake.read)
         options, shown = (hidden_options(options, key), hidden_path(absolute(path), key)) if key else (options, path)
-        folder = warehouse.landing_folder
-        with storage_faults(folder):
-            there = landing.batches(folder, WORD) if known is None else known
-        local = {reader.name for reader in READERS.values() if reader.has_local_nodes}
-        is_local = reader.name in local
-        if is_local and (name := name_in_source(there, intake.source, shown, sha256)):
+        with storage_faults(warehouse.landing_folder):
+            there = landing.batches(warehouse.landing_folder, WORD) if known is None else known
+        if reader.has_local_nodes and (name := name_in_source(there, intake.source, shown, sha256)):
             options, chunks = options | {NODES_OF: name}, prefixed(chunks, name)
         chunks = _without_names(chunks, key) if key else chunks
-        if not is_local:
-            in_source = [batch for batch in there if batch.origin.source == intake.source]
-            chunks = not_shared(chunks, path, folder, in_source, local)
-        results = Landing(WORD, intake.source, reader, VETTING_VERSION, options, shown, sha256, chunks)
-        return results.land(warehouse, SCHEMAS, path, intake.read.limits.max_refused_share, there)
+        origin = origin_of(WORD, intake.source, reader, VETTING_VERSION, options, shown, sha256)
+        most, folder = intake.read.limits.max_refused_share, warehouse.landing_folder
+        return landing.land(folder, origin, SCHEMAS, chunks, path=path, max_refused_share=most, known=there)
 
 
 def preview_executions(home: Path, path: str, intake: Intake) -> Preview:
@@ -166,7 +152,7 @@ def sha256_of(path: str, params: ReadParams) -> str:
 
 
 def name_in_source(batches: Sequence[Batch], source: str, path: str, sha256: str) -> str:
-    """What the names of a file begin with in a source; empty for the first file of a source.
+    """What the names of a file begin with in a source.
 
     batches: that are landed, in their order. The same bytes, and the same path with other bytes (a later export), keep
     the name that they had. Another file gets the shortest end of its path that no other file of the source has."""
@@ -175,8 +161,6 @@ def name_in_source(batches: Sequence[Batch], source: str, path: str, sha256: str
     same = same or [batch for batch in known if absolute(batch.origin.path) == absolute(path)]
     if same:
         return str(same[-1].origin.options.get(NODES_OF, ""))
-    if not known:
-        return ""
     used = {name for batch in known for name in short_names(batch.origin.path)}
     names = short_names(path)
     return next((name for name in names if name not in used), names[-1])
@@ -187,39 +171,6 @@ def prefixed(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
     for chunk in chunks:
         tables = {table: _named(rows, name) for table, rows in chunk.tables.items()}
         yield replace(chunk, rows=_named(chunk.rows, name), tables=tables)
-
-
-def not_shared(
-    chunks: Iterator[Chunk], path: str, folder: str, batches: Sequence[Batch], local: Collection[str]
-) -> Iterator[Chunk]:
-    """The chunks of a file whose names hold beyond it, as they are; none may be of a file whose names do not.
-
-    batches: landed in this folder, of the source of the file. local: readers whose names say nothing beyond their file.
-    Names that files of both kinds gave already stay one. Raises BadInput for a node or id that only the local have: it
-    cannot begin with the file's name instead, since a later file calls the same one the same."""
-    theirs = [batch for batch in batches if batch.origin.reader in local]
-    others = [batch for batch in batches if batch.origin.reader not in local]
-    taken = {column: _given(folder, theirs, column) for column in LOCAL}
-    for chunk in chunks:
-        for column in LOCAL if len(chunk.rows) else ():
-            shared = taken[column].keys() & set(chunk.rows[column])
-            if shared and (new := sorted(shared.difference(_given(folder, others, column)))):
-                more, what = f" (and {len(new) - 1} more)" if len(new) > 1 else "", column.replace("_", " ")
-                owner = f"{taken[column][new[0]]}, whose names say nothing beyond it"
-                problem = f"{what} {new[0]!r}{more} is in this source already, of {owner}"
-                fix = "read it into a source of its own (--source NAME), or both at once into a new one"
-                raise BadInput(path, problem, f"another {what}", fix)
-        yield chunk
-
-
-def _given(folder: str, batches: Sequence[Batch], column: str) -> dict[str, str]:
-    """The names that batches gave, and the path of the last one that did."""
-    path_of: dict[str, str] = {}
-    for batch in batches:
-        with local_file(folder, batch, TABLE) as file:
-            names = pq.read_table(file, columns=[column])[column].unique().to_pylist()
-        path_of |= dict.fromkeys(names, batch.origin.path)
-    return path_of
 
 
 def _named(rows: pd.DataFrame, name: str) -> pd.DataFrame:

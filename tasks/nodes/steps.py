@@ -26,7 +26,6 @@ from tasks.nodes.params import (
     ReadParams,
     ScoreParams,
 )
-from tasks.nodes.readers import READERS
 from tasks.nodes.record.params import SHORT, RecordParams
 from tasks.nodes.verdict_steps import read_flagged
 from tasks.params import first_fault
@@ -50,10 +49,8 @@ EMULATED = "SELECT count(DISTINCT node) AS n FROM nodes.executions WHERE source 
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:
-    """The files and folders of results behind files, folders and the manifest, databases of Perona last."""
-    local = tuple(ending for reader in READERS.values() if reader.has_local_nodes for ending in reader.endings)
-    # names that say nothing beyond their file give way to the others
-    return sorted(intake.find_files(paths, read.manifest), key=lambda path: path.lower().endswith(local))
+    """The files and folders of results behind files, folders and the manifest."""
+    return intake.find_files(paths, read.manifest)
 
 
 def land_executions(warehouse: Warehouse, path: str, source: str, reader: str, read: ReadParams) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoting_nothing, report_progress
+from tasks.intake import readers
 from tasks.intake.files import Chunk, Preview, input_faults, preview_of
 from tasks.intake.labels import absolute, manifest
 from tasks.intake.pseudonyms import (
@@ -29,7 +30,7 @@ from tasks.intake.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.intake.readers import REMOTE, Landing, files_below, reader_called, sha256_of_all
+from tasks.intake.readers import REMOTE, files_below, origin_of, reader_called, sha256_of_all
 from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, fetch_arrow
@@ -69,13 +70,7 @@ COUNTERS = (
 NO_OPTION = ("limits", "prometheus", "manifest")  # whether and how a file is read, not what its runs are
 
 
-@dataclass(frozen=True)
-class Intake:
-    """How telemetry is to be read. reader: a name from READERS, or empty to find it out."""
-
-    source: str
-    reader: str
-    read: ReadParams
+Intake = readers.Intake[ReadParams]
 
 
 def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
@@ -217,8 +212,8 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
         options, shown = _options(path, intake.read), path.partition("?")[0] if path.startswith(REMOTE) else path
         options, shown = (hidden_options(options, key), hidden_path(absolute(path), key)) if key else (options, shown)
         schemas, most = {"runs": RUNS_SCHEMA, "counters": COUNTERS_SCHEMA}, intake.read.limits.max_refused_share
-        to_land = Landing(WORD, intake.source, reader, PREPARING_VERSION, options, shown, sha256, chunks)
-        return to_land.land(warehouse, schemas, path, most)
+        origin = origin_of(WORD, intake.source, reader, PREPARING_VERSION, options, shown, sha256)
+        return landing.land(warehouse.landing_folder, origin, schemas, chunks, path=path, max_refused_share=most)
 
 
 def preview_telemetry(home: Path, path: str, intake: Intake) -> Preview:

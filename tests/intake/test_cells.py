@@ -13,7 +13,7 @@ from tasks.intake.cells import check_zone, from_epoch_s, measured, needs_zone, r
 from tasks.intake.cells import times as times_of_nodes
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.readers.table import TableReader
+from tasks.jobs.readers import READERS
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.readers.tables import unix_seconds
 
@@ -110,7 +110,7 @@ def test_a_log_with_dates_as_numbers_has_runs_of_those_days_and_serial_numbers_a
         + "".join(f"{i},load,20260101,5\n" for i in range(1, 6))
         + "6,load,46023,5\n"
     )
-    (chunk,) = TableReader().read(str(log), ReadParams())
+    (chunk,) = READERS["table"].read(str(log), ReadParams())
     assert chunk.rows["submitted_at"].to_list() == [pd.Timestamp("2026-01-01")] * 5
     assert chunk.refused["reason"].to_list() == ["submitted_at is not a time; expected ISO text or epoch seconds"]
     batch = land_log(Warehouse(home=tmp_path / "home"), str(log), Intake("log", "", ReadParams(), GroupParams()))

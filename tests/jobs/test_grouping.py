@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, KeyPart, ReadParams
-from tasks.jobs.readers.table import TableReader
+from tasks.jobs.readers import READERS
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))[:3]
 RUN: dict[str, Any] = {
@@ -79,7 +79,7 @@ def test_rows_with_nothing_to_go_by_still_have_a_key() -> None:
 
 @pytest.mark.skipif(not RECORDED, reason="data/recorded/jobs holds no recording")
 def test_the_recorded_jobs_are_found_again_from_the_names_they_were_submitted_under() -> None:
-    names = pd.concat([chunk.rows for path in RECORDED for chunk in TableReader().read(str(path), ReadParams())])
+    names = pd.concat([chunk.rows for path in RECORDED for chunk in READERS["table"].read(str(path), ReadParams())])
     jobs = pd.concat([pd.read_parquet(path, columns=["job"]) for path in RECORDED])["job"]
     found = group_keys(names.assign(plan_signature=None, user_name=None, requested_cpus=np.nan, used_cpus=np.nan))
     pairs = pd.DataFrame({"job": jobs.to_numpy(), "found": found.to_numpy()}).drop_duplicates()

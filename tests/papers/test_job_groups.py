@@ -8,7 +8,7 @@ import pytest
 
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers.swf import SwfReader
+from tasks.jobs.readers import READERS
 
 NASA = Path(os.environ.get("WHORL_DATASETS", "")) / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 
@@ -42,7 +42,7 @@ def test_support_is_the_number_of_instances_in_a_group():
 
 @pytest.mark.skipif(not NASA.is_file(), reason="WHORL_DATASETS names no folder with swf/NASA-iPSC-1993-3.1-cln.swf.gz")
 def test_most_jobs_of_the_nasa_log_recur_as_feitelson_and_nitzberg_reported():
-    rows = pd.concat([chunk.rows for chunk in SwfReader().read(str(NASA), ReadParams())])
+    rows = pd.concat([chunk.rows for chunk in READERS["swf"].read(str(NASA), ReadParams())])
     keys = group_keys(rows)
     support = keys.value_counts()
     assert (support.sum(), len(support)) == (18_239, 1_256)

@@ -144,21 +144,15 @@ OVER_WALLTIME = -29  # of PBS Professional
 CPUS_OF_CHUNK, SLOTS = re.compile(r":(?:ppn|ncpus)=(\d+)"), re.compile(r"\d+\*(\d+)|(\d+)-(\d+)|\d+")
 
 
-class PbsReader:
-    """Reads what a PBS or Torque server writes to server_priv/accounting."""
+def pbs_sniff(head: bytes, path: str) -> bool:
+    """The folder that a server writes to, or lines of a date, a letter and an id."""
+    lines = _first_lines(head)
+    return bool(PBS_FILE.fullmatch(path)) or 2 * sum(bool(PBS_LINE.match(line)) for line in lines) > len(lines)
 
-    name, version = "pbs", 2
-    title = "PBS and Torque: accounting logs (server_priv/accounting/YYYYMMDD)"
-    endings = (".pbs", ".pbs.gz")
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """The folder that a server writes to, or lines of a date, a letter and an id."""
-        lines = _first_lines(head)
-        return bool(PBS_FILE.fullmatch(path)) or 2 * sum(bool(PBS_LINE.match(line)) for line in lines) > len(lines)
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read."""
-        return _read(path, params, _pbs_records(read_lines(path, params.limits)), _pbs_run)
+def pbs_read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """See Reader.read."""
+    return _read(path, params, _pbs_records(read_lines(path, params.limits)), _pbs_run)
 
 
 def _first_lines(head: bytes) -> list[str]:
@@ -256,23 +250,17 @@ CTIME, UGE_TIME = "%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S"
 RESCHEDULED = (24, 25)  # it ran, and runs again
 
 
-class GridEngineReader:
-    """Reads Grid Engine's accounting file and the output of `qacct -j`."""
+def grid_engine_sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """The rule and the first field of qacct, or lines of so many fields with numbers where they have to be."""
+    lines = _first_lines(head)
+    if lines and lines[0].startswith(RULE):
+        return lines[1:2] != [] and lines[1].startswith("qname")
+    return 2 * sum(isinstance(_accounted(line), dict) for line in lines) > len(lines)
 
-    name, version = "grid-engine", 2
-    title = "Grid Engine: the file accounting, or qacct -j"
-    endings = ("/accounting", "/accounting.gz", "qacct.txt", "qacct.txt.gz")
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """The rule and the first field of qacct, or lines of so many fields with numbers where they have to be."""
-        lines = _first_lines(head)
-        if lines and lines[0].startswith(RULE):
-            return lines[1:2] != [] and lines[1].startswith("qname")
-        return 2 * sum(isinstance(_accounted(line), dict) for line in lines) > len(lines)
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read; raises BadInput for qacct's local times without a time zone."""
-        return _read(path, params, _grid_engine_records(read_lines(path, params.limits)), _grid_engine_run)
+def grid_engine_read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """See Reader.read; raises BadInput for qacct's local times without a time zone."""
+    return _read(path, params, _grid_engine_records(read_lines(path, params.limits)), _grid_engine_run)
 
 
 def _accounted(line: str) -> Fields | str:

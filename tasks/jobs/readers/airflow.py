@@ -12,7 +12,6 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -49,49 +48,39 @@ TOTAL, CURSOR = "../total_entries", "../next_cursor"
 READ = (*SHOWN, *RUN_IDS, *QUEUED, *SCHEDULED, "pool", "queue", "unixname", TOTAL, CURSOR)
 
 
-@dataclass(frozen=True)
-class AirflowReader:
-    """Reads exports of task instances of Airflow 2 and 3."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """JSON with a list task_instances, or a header line with the columns of the table."""
+    text = head.removeprefix(UTF8_MARK).decode("utf-8", "replace").lstrip()
+    if text.startswith("{"):
+        return '"task_instances"' in text  # inside a text its quotes would be escaped
+    if text.startswith("["):
+        return all(f'"{name}"' in text for name in ("dag_id", "task_id", "try_number"))
+    first = text.partition("\n")[0].lower().replace('"', "").strip()
+    return any(not missing_fields({name.strip() for name in first.split(mark)}) for mark in DELIMITERS)
 
-    name: str = "airflow"
-    version: int = 2  # 2: pseudonymised ids; words for missing values in CSV
-    title: str = "Airflow: task instances (JSON of the REST API, CSV of the table)"
-    endings: tuple[str, ...] = (
-        "task_instances.json", "task_instances.json.gz", "task_instance.csv", "task_instance.csv.gz",
-    )  # fmt: skip
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """JSON with a list task_instances, or a header line with the columns of the table."""
-        text = head.removeprefix(UTF8_MARK).decode("utf-8", "replace").lstrip()
-        if text.startswith("{"):
-            return '"task_instances"' in text  # inside a text its quotes would be escaped
-        if text.startswith("["):
-            return all(f'"{name}"' in text for name in ("dag_id", "task_id", "try_number"))
-        first = text.partition("\n")[0].lower().replace('"', "").strip()
-        return any(not missing_fields({name.strip() for name in first.split(mark)}) for mark in DELIMITERS)
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """Chunks of task instances. Raises BadInput for a file that is no such export."""
-        now, n_rows, n_left_out = datetime.now(UTC).replace(tzinfo=None), 0, 0
-        last: Record = {}
-        for batch in table_batches(path, params.limits, partial(_wanted, path), row="task instance"):
-            rows: list[dict[str, object]] = []
-            bad: list[tuple[int, str, str]] = []
-            for place, cells in zip(batch.places.tolist(), batch.table.to_pylist(), strict=True):
-                record = last = {name.lower(): _present(name.lower(), cell) for name, cell in cells.items()}
-                try:
-                    if row := run_row(record, params.statuses):
-                        rows.append({**row, "place": place, "raw": shown(record)})
-                except ValueError as error:
-                    bad.append((place, str(error), shown(record)))
-            n_rows, n_left_out = n_rows + len(batch.places), n_left_out + len(batch.places) - len(rows) - len(bad)
-            frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"place": "int64"})
-            vetted = vet_runs(frame.assign(**{name: pd.to_datetime(frame[name]) for name in TIMES}), params, now)
-            refused = all_refusals([batch.refused, refused_rows(bad), vetted.refused])
-            yield Chunk(vetted.rows, refused, {}, names_in_ids=True)
-        if n_left_out:
-            logger.info("%s: %d task instances have no state yet and are left out", path, n_left_out)
-        _warn_of_pages(path, last, n_rows)
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """Chunks of task instances. Raises BadInput for a file that is no such export."""
+    now, n_rows, n_left_out = datetime.now(UTC).replace(tzinfo=None), 0, 0
+    last: Record = {}
+    for batch in table_batches(path, params.limits, partial(_wanted, path), row="task instance"):
+        rows: list[dict[str, object]] = []
+        bad: list[tuple[int, str, str]] = []
+        for place, cells in zip(batch.places.tolist(), batch.table.to_pylist(), strict=True):
+            record = last = {name.lower(): _present(name.lower(), cell) for name, cell in cells.items()}
+            try:
+                if row := run_row(record, params.statuses):
+                    rows.append({**row, "place": place, "raw": shown(record)})
+            except ValueError as error:
+                bad.append((place, str(error), shown(record)))
+        n_rows, n_left_out = n_rows + len(batch.places), n_left_out + len(batch.places) - len(rows) - len(bad)
+        frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"place": "int64"})
+        vetted = vet_runs(frame.assign(**{name: pd.to_datetime(frame[name]) for name in TIMES}), params, now)
+        refused = all_refusals([batch.refused, refused_rows(bad), vetted.refused])
+        yield Chunk(vetted.rows, refused, {}, names_in_ids=True)
+    if n_left_out:
+        logger.info("%s: %d task instances have no state yet and are left out", path, n_left_out)
+    _warn_of_pages(path, last, n_rows)
 
 
 def _wanted(path: str, sample: pa.Table) -> list[str]:

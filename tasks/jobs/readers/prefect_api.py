@@ -78,11 +78,6 @@ class PrefectApiReader:
     runtime_s is Prefect's total_run_time: the seconds in state Running, summed over retries, without the waits
     between them. Runs that are only scheduled for later are not in the log."""
 
-    name = "prefect-api"
-    version = 1
-    title = "Prefect: flow runs over the HTTP API"
-    endings: tuple[str, ...] = ()
-
     def __init__(
         self,
         transport: "httpx.BaseTransport | None" = None,

@@ -148,40 +148,35 @@ REQUESTED_MEMORY = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)([KMGTPE]?)([nc]?)
 STATE = re.compile(r"([A-Z_]+)\+?(?: by \S+)?")
 
 
-class SlurmReader:
-    """Job rows from sacct; job steps (123.batch) are no runs, but lend the job their peak memory."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """A header with a job id and other fields of sacct, or lines with an id, a time and a state."""
+    lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()][:SNIFFED_LINES]
+    if not lines or b"\x00" in head:
+        return False
+    return len(sacct_fields_in(lines[0])) >= ENOUGH_FIELDS or sum(map(_looks_like_a_job, lines)) * 2 > len(lines)
 
-    name = "slurm"
-    version = 2  # 2: accounts and qualities of service
-    title = "Slurm: sacct --parsable2"
-    endings = ("sacct", "sacct.gz", "sacct.log", "sacct.log.gz", "sacct.txt", "sacct.txt.gz")
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """A header with a job id and other fields of sacct, or lines with an id, a time and a state."""
-        lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()][:SNIFFED_LINES]
-        if not lines or b"\x00" in head:
-            return False
-        return len(sacct_fields_in(lines[0])) >= ENOUGH_FIELDS or sum(map(_looks_like_a_job, lines)) * 2 > len(lines)
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """Chunks of some 50,000 jobs, in the order of the file: a later line of a job is its newer state.
 
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """Chunks of some 50,000 jobs, in the order of the file: a later line of a job is its newer state.
+    Job steps (123.batch) are no runs, but lend the job their peak memory.
 
-        Raises BadInput if the fields do not fit, or if times name no zone and params.time_zone is empty;
-        BadSetting for a wrong params.time_zone or params.sacct_fields."""
-        check_zone(params.time_zone or "UTC")
-        now, cluster, n_left_out = datetime.now(UTC).replace(tzinfo=None), "", 0
-        for lines, layout in _batches(path, params):
-            table, miscounted = read_table(lines, layout)
-            if not cluster and "Cluster" in table and len(table):
-                cluster = str(table["Cluster"].mode().iloc[0])
-            jobs = _jobs(table)
-            n_left_out += len(table) - len(jobs)
-            chunk = job_rows(jobs, params, now, path=path, cluster=cluster)
-            raw, places = dict(zip(lines.places, lines.lines, strict=True)), chunk.refused["place"]
-            refused = refusals(places, chunk.refused["reason"].to_list(), [raw[place] for place in places])
-            yield Chunk(chunk.rows, all_refusals([miscounted, refused]), {})
-        if n_left_out:
-            logger.info("%s: %d lines are job steps or array tasks that have not begun", path, n_left_out)
+    Raises BadInput if the fields do not fit, or if times name no zone and params.time_zone is empty;
+    BadSetting for a wrong params.time_zone or params.sacct_fields."""
+    check_zone(params.time_zone or "UTC")
+    now, cluster, n_left_out = datetime.now(UTC).replace(tzinfo=None), "", 0
+    for lines, layout in _batches(path, params):
+        table, miscounted = read_table(lines, layout)
+        if not cluster and "Cluster" in table and len(table):
+            cluster = str(table["Cluster"].mode().iloc[0])
+        jobs = _jobs(table)
+        n_left_out += len(table) - len(jobs)
+        chunk = job_rows(jobs, params, now, path=path, cluster=cluster)
+        raw, places = dict(zip(lines.places, lines.lines, strict=True)), chunk.refused["place"]
+        refused = refusals(places, chunk.refused["reason"].to_list(), [raw[place] for place in places])
+        yield Chunk(chunk.rows, all_refusals([miscounted, refused]), {})
+    if n_left_out:
+        logger.info("%s: %d lines are job steps or array tasks that have not begun", path, n_left_out)
 
 
 def _looks_like_a_job(line: str) -> bool:

@@ -19,7 +19,6 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import nan
 from pathlib import PurePosixPath
@@ -300,57 +299,49 @@ PROFILE = "profile "
 LOCAL = re.compile(r"local(?:-cluster)?\[([^\]]*)\]")
 
 
-@dataclass(frozen=True)
-class SparkReader:
-    """Reads event logs of Spark 2.3 and later."""
+def sniff(head: bytes, path: str) -> bool:
+    """By its name where Spark gave it, else by a first line that is an event."""
+    is_named = is_rolled(path) or PLAIN_NAME.fullmatch(PurePosixPath(path).name) is not None
+    return FIRST_EVENT.match(head) is not None or (not head and is_named)
 
-    name: str = "spark"
-    version: int = 2
-    title: str = "Spark event logs, also rolled (eventlog_v2_…) and packed"
-    endings: tuple[str, ...] = ("eventlog", "eventlog.gz", "eventlog.zstd", "eventlog.lz4", "eventlog.snappy")
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """By its name where Spark gave it, else by a first line that is an event."""
-        is_named = is_rolled(path) or PLAIN_NAME.fullmatch(PurePosixPath(path).name) is not None
-        return FIRST_EVENT.match(head) is not None or (not head and is_named)
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """Chunks of some 1,000 applications. Raises BadInput for a file without any start of an application."""
-        now = datetime.now(UTC).replace(tzinfo=None)
-        if is_rolled(path) and any(name.endswith(COMPACT) for name in parts_of(path)):
-            logger.warning("%s: Spark has compacted this log; sums over its tasks are too small", path)
-        latest_ms = (now.replace(tzinfo=UTC).timestamp() + params.future_slack_s) * MS
-        ended, refused = list[Application](), list[Refused]()
-        current: Application | None = None
-        n_runs, n_lines, has_refused_start = 0, 0, False
-        for lines in read_parts(path, params.limits):
-            refused += lines.refused
-            for place, line in zip(lines.places, lines.lines, strict=True):
-                if not line or line.isspace():
-                    continue
-                n_lines += 1
-                try:
-                    name, event = parse_event(line) or ("", {})
-                    if name and (current is None or _begins_another(name, current)):
-                        ended += [current] if current else []
-                        n_runs += current is not None and current.id is not None
-                        current = Application(place, latest_ms)
-                    if name and current and name != LOG_START:
-                        HANDLERS[name](current, event)
-                except ValueError as error:
-                    refused.append((place, str(error), line[:RAW_CHARS]))
-                    has_refused_start |= APP_START in line
-            n_lines += len(lines.refused)
-            if len(ended) >= CHUNK_RUNS or len(refused) >= CHUNK_REFUSED:
-                yield _chunk(ended, refused, params, now)
-                ended, refused = [], []
-        ended += [current] if current else []
-        n_runs += current is not None and current.id is not None
-        if not n_runs and not has_refused_start:  # else the refused line says what is wrong
-            problem = "no SparkListenerApplicationStart in it" if n_lines else "only blank lines"
-            whole = "of a rolled log name the whole folder eventlog_v2_<application>" if n_lines else "export it again"
-            raise BadInput(path, problem, EXPECTED, whole)
-        yield _chunk(ended, refused, params, now)
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """Chunks of some 1,000 applications. Raises BadInput for a file without any start of an application."""
+    now = datetime.now(UTC).replace(tzinfo=None)
+    if is_rolled(path) and any(name.endswith(COMPACT) for name in parts_of(path)):
+        logger.warning("%s: Spark has compacted this log; sums over its tasks are too small", path)
+    latest_ms = (now.replace(tzinfo=UTC).timestamp() + params.future_slack_s) * MS
+    ended, refused = list[Application](), list[Refused]()
+    current: Application | None = None
+    n_runs, n_lines, has_refused_start = 0, 0, False
+    for lines in read_parts(path, params.limits):
+        refused += lines.refused
+        for place, line in zip(lines.places, lines.lines, strict=True):
+            if not line or line.isspace():
+                continue
+            n_lines += 1
+            try:
+                name, event = parse_event(line) or ("", {})
+                if name and (current is None or _begins_another(name, current)):
+                    ended += [current] if current else []
+                    n_runs += current is not None and current.id is not None
+                    current = Application(place, latest_ms)
+                if name and current and name != LOG_START:
+                    HANDLERS[name](current, event)
+            except ValueError as error:
+                refused.append((place, str(error), line[:RAW_CHARS]))
+                has_refused_start |= APP_START in line
+        n_lines += len(lines.refused)
+        if len(ended) >= CHUNK_RUNS or len(refused) >= CHUNK_REFUSED:
+            yield _chunk(ended, refused, params, now)
+            ended, refused = [], []
+    ended += [current] if current else []
+    n_runs += current is not None and current.id is not None
+    if not n_runs and not has_refused_start:  # else the refused line says what is wrong
+        problem = "no SparkListenerApplicationStart in it" if n_lines else "only blank lines"
+        whole = "of a rolled log name the whole folder eventlog_v2_<application>" if n_lines else "export it again"
+        raise BadInput(path, problem, EXPECTED, whole)
+    yield _chunk(ended, refused, params, now)
 
 
 def _begins_another(name: str, current: Application) -> bool:

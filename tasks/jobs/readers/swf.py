@@ -55,51 +55,43 @@ EXPECTED = f"Standard Workload Format: lines of {MIN_FIELDS} to {N_FIELDS} numbe
 Placed = tuple[int, str]  # a line with its number in the file
 
 
-@dataclass(frozen=True)
-class SwfReader:
-    """Reads .swf and .swf.gz."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """By the comments at its start, or by lines of 18 numbers."""
+    text = head.decode("latin-1")
+    lines = [line for line in text.split("\n")[:-1] or [text] if line.strip()]
+    jobs = [line.split() for line in lines if not line.lstrip(BLANKS).startswith(";")][:LOOKED_AT]
+    numeric = [words for words in jobs if _is_numeric(words)]
+    if KNOWN_COMMENTS.search(text):
+        return not jobs or 2 * len(numeric) > len(jobs)
+    return 2 * sum(len(words) >= N_FIELDS for words in numeric) > len(jobs)
 
-    name: str = "swf"
-    version: int = 4  # 2: groups and partitions; 3: statuses as the user maps them; 4: all of them
-    title: str = "Standard Workload Format (.swf, .swf.gz)"
-    endings: tuple[str, ...] = (".swf", ".swf.gz")
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """By the comments at its start, or by lines of 18 numbers."""
-        text = head.decode("latin-1")
-        lines = [line for line in text.split("\n")[:-1] or [text] if line.strip()]
-        jobs = [line.split() for line in lines if not line.lstrip(BLANKS).startswith(";")][:LOOKED_AT]
-        numeric = [words for words in jobs if _is_numeric(words)]
-        if KNOWN_COMMENTS.search(text):
-            return not jobs or 2 * len(numeric) > len(jobs)
-        return 2 * sum(len(words) >= N_FIELDS for words in numeric) > len(jobs)
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read."""
-        header, first_job, now = SwfHeader(), math.inf, datetime.now(UTC).replace(tzinfo=None)
-        shape: Shape | None = None
-        has_warned = False
-        for block in read_lines(path, params.limits):
-            lines = dict(zip(block.places, block.lines, strict=True))
-            comments = [(place, line) for place, line in lines.items() if line.lstrip(BLANKS).startswith(";")]
-            jobs = [(place, line) for place, line in lines.items() if line.strip()]
-            jobs = [job for job in jobs if not job[1].lstrip(BLANKS).startswith(";")] if comments else jobs
-            first_job = min([first_job, *(place for place, _ in jobs[:1])])
-            header.add(path, comments, first_job)
-            if not jobs and not block.refused:
-                continue
-            is_first = shape is None and bool(jobs)
-            shape = find_shape(path, jobs) if is_first else shape
-            places, values, refused = parse_jobs(jobs, shape or Shape())
-            if is_first and header.unix_start_s is None:
-                _warn_of_start(path, values)
-            has_warned = has_warned or _warn_of_memory(path, values)
-            chunk = _vetted(places, values, header, params, now)
-            at, why = chunk.refused["place"], chunk.refused["reason"].to_list()
-            vetoed = refusals(at, why, [lines[place] for place in at])
-            yield Chunk(chunk.rows, all_refusals([refused_rows(block.refused), refused, vetoed]), {})
-        if shape is None:
-            raise BadInput(path, "no job in it, only comments", EXPECTED, "export it again")
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """See Reader.read."""
+    header, first_job, now = SwfHeader(), math.inf, datetime.now(UTC).replace(tzinfo=None)
+    shape: Shape | None = None
+    has_warned = False
+    for block in read_lines(path, params.limits):
+        lines = dict(zip(block.places, block.lines, strict=True))
+        comments = [(place, line) for place, line in lines.items() if line.lstrip(BLANKS).startswith(";")]
+        jobs = [(place, line) for place, line in lines.items() if line.strip()]
+        jobs = [job for job in jobs if not job[1].lstrip(BLANKS).startswith(";")] if comments else jobs
+        first_job = min([first_job, *(place for place, _ in jobs[:1])])
+        header.add(path, comments, first_job)
+        if not jobs and not block.refused:
+            continue
+        is_first = shape is None and bool(jobs)
+        shape = find_shape(path, jobs) if is_first else shape
+        places, values, refused = parse_jobs(jobs, shape or Shape())
+        if is_first and header.unix_start_s is None:
+            _warn_of_start(path, values)
+        has_warned = has_warned or _warn_of_memory(path, values)
+        chunk = _vetted(places, values, header, params, now)
+        at, why = chunk.refused["place"], chunk.refused["reason"].to_list()
+        vetoed = refusals(at, why, [lines[place] for place in at])
+        yield Chunk(chunk.rows, all_refusals([refused_rows(block.refused), refused, vetoed]), {})
+    if shape is None:
+        raise BadInput(path, "no job in it, only comments", EXPECTED, "export it again")
 
 
 def _warn_of_start(path: str, values: Any) -> None:

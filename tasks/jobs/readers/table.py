@@ -36,6 +36,7 @@ from tasks.intake.aliases import (
     distinct_texts,
     duration_s,
     has_decimal_commas,
+    is_number,
     is_text,
     iso_dates,
     meaning_of,
@@ -56,6 +57,7 @@ from tasks.intake.tables import (
     PANDAS_INDEX,
     RowBatch,
     check_once,
+    check_renamed,
     header_line,
     keys_of,
     table_batches,
@@ -122,52 +124,39 @@ class Understanding:
     lines: list[str]
 
 
-@dataclass(frozen=True)
-class TableReader:
-    """Reads tables of runs."""
-
-    name: str = "table"
-    version: int = (
-        11  # 5: names by alias; 6, 7, 10: more systems; 8: begin_ms; 9: HTCondor; 11: by words, clocks, flags
-    )
-    title: str = (
-        "tables, a row a run (.parquet, .csv, .json), also exports of GitLab, GitHub, Jenkins, …; "
-        "any other log as such a table: name, start, and runtime or end, named by --map"
-    )
-    endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
-
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """Any Parquet file, and text whose header or keys name a time and a duration, or two times."""
-        head = head.removeprefix(UTF8_MARK).lstrip()
-        if head.startswith(MAGIC):
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """Any Parquet file, and text whose header or keys name a time and a duration, or two times."""
+    head = head.removeprefix(UTF8_MARK).lstrip()
+    if head.startswith(MAGIC):
+        return True
+    if head.startswith(JSON_MARKS):
+        names = keys_of(head)
+        # of nested names only the last part is known in the beginning of a JSON text
+        last = ([[key.rpartition(".")[2] for key in has.split("|")] for has in system.has] for system in SYSTEMS)
+        if any(all(any(key in names for key in keys) for keys in has) for has in last):
             return True
-        if head.startswith(JSON_MARKS):
-            names = keys_of(head)
-            # of nested names only the last part is known in the beginning of a JSON text
-            last = ([[key.rpartition(".")[2] for key in has.split("|")] for has in system.has] for system in SYSTEMS)
-            if any(all(any(key in names for key in keys) for keys in has) for has in last):
-                return True
-        else:
-            names, _ = split_header(header_line(head).decode("utf-8", "replace"), FLAT_COLUMNS)
-        times = (*NEEDED[2], *NEEDED[3])
-        nested = {ours: [one.rpartition(".")[2] for one in ALIASES[ours] if "." in one] for ours in times}
-        called = {ours: [*_candidates(ours, names, ()), *named(names, nested[ours], ())] for ours in times}
-        return all(any(called[ours] for ours in group) for group in NEEDED[2:])
+    else:
+        names, _ = split_header(header_line(head).decode("utf-8", "replace"), FLAT_COLUMNS)
+    times = (*NEEDED[2], *NEEDED[3])
+    nested = {ours: [one.rpartition(".")[2] for one in ALIASES[ours] if "." in one] for ours in times}
+    called = {ours: [*_candidates(ours, names, ()), *named(names, nested[ours], ())] for ours in times}
+    return all(any(called[ours] for ours in group) for group in NEEDED[2:])
 
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read; raises BadSetting for a time zone that does not exist."""
-        check_zone(params.time_zone or "UTC")
-        now, counts = datetime.now(UTC).replace(tzinfo=None), Counter[str]()
-        understood: list[Understanding] = []
 
-        def choose(sample: pa.Table) -> list[str]:
-            understood.append(understand(path, sample, params))
-            wanted = [name for meaning in understood[0].columns.values() for name in meaning.theirs]
-            return list(dict.fromkeys([*wanted, *understood[0].features]))
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """See Reader.read; raises BadSetting for a time zone that does not exist."""
+    check_zone(params.time_zone or "UTC")
+    now, counts = datetime.now(UTC).replace(tzinfo=None), Counter[str]()
+    understood: list[Understanding] = []
 
-        for number, batch in enumerate(table_batches(path, params.limits, choose, row="run", known=FLAT_COLUMNS)):
-            chunk = _chunk(batch, understood[0], params, now, counts)
-            yield replace(chunk, understood=tuple(understood[0].lines)) if number == 0 else chunk
+    def choose(sample: pa.Table) -> list[str]:
+        understood.append(understand(path, sample, params))
+        wanted = [name for meaning in understood[0].columns.values() for name in meaning.theirs]
+        return list(dict.fromkeys([*wanted, *understood[0].features]))
+
+    for number, batch in enumerate(table_batches(path, params.limits, choose, row="run", known=FLAT_COLUMNS)):
+        chunk = _chunk(batch, understood[0], params, now, counts)
+        yield replace(chunk, understood=tuple(understood[0].lines)) if number == 0 else chunk
 
 
 def _chunk(
@@ -227,7 +216,7 @@ def understand(path: str, sample: pa.Table, params: ReadParams) -> Understanding
     sample = sample.rename_columns(names)
     is_typed = any(not is_text(field.type) for field in sample.schema)
     known = [name for name in (ALL_COLUMNS if is_typed else FLAT_COLUMNS) if name not in MADE_COLUMNS]
-    _check_renamed(path, names, params.columns, known)
+    check_renamed(path, names, params.columns, known, LIST_COLUMNS)
     texts = {name: distinct_texts(sample[name])[:TEXTS_SEEN] for name in names if names.count(name) == 1}
     system = None if params.columns else next((export for export in SYSTEMS if _is_export(export, names)), None)
     if system:
@@ -348,7 +337,7 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
             return is_exit_code(name) if pa.types.is_integer(kind) else is_flag(name) and pa.types.is_boolean(kind)
         n_known = sum(_status(value, params, [name]) is not None for value in values)
         return 2 * n_known >= len(values) > 0
-    if _is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
+    if is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
         is_bad = utc_times(plain(sample[name]), "UTC")[1]
         return 2 * int(is_bad.sum()) <= len(is_bad)
     if not is_text(kind) or ours not in (*TIME_COLUMNS, *NUMBER_COLUMNS):
@@ -361,7 +350,7 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
         digits = digits.str.replace(".", "") if has_decimal_commas(values) else digits
         numbers = pd.to_numeric(digits.str.replace(",", "."), errors="coerce").notna()
         is_bad = np.array(
-            [not is_number and parse(text) is None for text, is_number in zip(values, numbers, strict=True)]
+            [not has_number and parse(text) is None for text, has_number in zip(values, numbers, strict=True)]
         )
     return 2 * int(is_bad.sum()) <= len(values)
 
@@ -374,15 +363,6 @@ def _status(word: str, params: ReadParams, columns: Sequence[str], system: Syste
         return known
     of_flag = next((ours for column in columns if (ours := status_of_flag(column, word))), None)
     return of_flag or (status_of_exit_code(word) if any(map(is_exit_code, columns)) else None)
-
-
-def _check_renamed(path: str, names: Sequence[str], renamed: Mapping[str, str], known: Sequence[str]) -> None:
-    for ours, theirs in renamed.items():
-        if ours not in known:
-            fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
-            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
-        if theirs not in names:
-            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
 
 
 def _check_needed(path: str, names: Sequence[str], columns: Collection[str]) -> None:
@@ -521,7 +501,7 @@ def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
         return
     kind = _value_type(kind)
     more, expected = next((more, expected) for columns, more, expected in FITTING if ours in columns)
-    if not any(is_fit(kind) for is_fit in (is_text, pa.types.is_null, _is_number, *more)):
+    if not any(is_fit(kind) for is_fit in (is_text, pa.types.is_null, is_number, *more)):
         raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{kind}'", expected, "convert it")
 
 
@@ -530,10 +510,6 @@ def is_feature(kind: pa.DataType) -> bool:
     kind = _value_type(kind)
     is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
     return not (pa.types.is_nested(kind) or is_binary)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
@@ -605,7 +581,7 @@ def _feature(column: pa.ChunkedArray) -> list[object]:
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return list(column.to_pylist())
-    if _is_number(kind):
+    if is_number(kind):
         numbers = column.cast(pa.float64()).to_pylist()
         return [value if value is not None and isfinite(value) else None for value in numbers]
     if pa.types.is_duration(kind):
@@ -728,7 +704,7 @@ def _fits(kind: pa.DataType, wanted: pa.DataType) -> bool:
         return is_text(kind)
     if pa.types.is_timestamp(wanted):
         return bool(pa.types.is_timestamp(kind))
-    return bool(pa.types.is_integer(kind)) if pa.types.is_integer(wanted) else _is_number(kind)
+    return bool(pa.types.is_integer(kind)) if pa.types.is_integer(wanted) else is_number(kind)
 
 
 def _cut(kind: pa.DataType) -> str:

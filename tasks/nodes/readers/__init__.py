@@ -1,8 +1,9 @@
 """One reader for each format of benchmark results, and which of them fits a file or folder."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tasks.intake import readers
 from tasks.intake.files import Chunk, input_faults, read_head
 from tasks.intake.readers import Folder, unknown_format
 from tasks.intake.tables import column_names
@@ -12,26 +13,13 @@ from tasks.params import ReadLimits
 
 
 @dataclass(frozen=True)
-class Reader:
-    """Reads one format.
+class Reader(readers.Reader[ReadParams, Iterator[Chunk]]):
+    """Reads one format: executions with their place, metrics, telemetry and logs (Chunk.tables), and what was refused.
 
-    name: what --reader calls it. version: from 1, counts changes that alter the rows: a newer one replaces a file's
-    rows. title: what it reads, in a few words. endings: how names of its files end, in lower case; none for a format of
-    folders. sniff: whether the first 64 KiB (unpacked) look like this format; without them, whether the path does.
+    Rows of a file are behind an execution (n_rows) or refused; single values that cannot be used are refused at the
+    place of their execution. has_local_nodes: whether names of nodes say nothing beyond their file: the same name in
+    two files are two machines."""
 
-    read: executions with their place, metrics, telemetry and logs (Chunk.tables), and what was refused. Rows of a file
-    are behind an execution (n_rows) or refused; single values that cannot be used are refused at the place of their
-    execution. Raises BadInput for a file that is wrong as a whole.
-
-    has_local_nodes: whether names of nodes say nothing beyond their file: the same name in two files are two machines.
-    """
-
-    name: str
-    version: int
-    title: str
-    endings: tuple[str, ...]
-    sniff: Callable[[bytes, str], bool]
-    read: Callable[[str, ReadParams], Iterator[Chunk]]
     has_local_nodes: bool = False
 
 
@@ -41,7 +29,7 @@ _ALL = (
     Reader("perona-sqlite", 2, "databases of Perona's operator", perona.ENDINGS, perona.sniff, perona.read, True),
     Reader("recorded", 1, "whorl's own recordings, executions-NNNN", (".parquet",), recorded.sniff, recorded.read),
     Reader("azure-vm-noise", 2, "tables of Azure's VM noise study", (".parquet", ".csv"), azure.sniff, azure.read),
-    Reader("long", 6, LONG, long_table.ENDINGS, long_table.sniff, long_table.read),
+    Reader("long", 7, LONG, long_table.ENDINGS, long_table.sniff, long_table.read),
     Reader("logs", 7, "raw logs of tools (fio, iperf3, sysbench, stress-ng, …)", logs.ENDINGS, logs.sniff, logs.read),
     Reader("sparecores", 2, SPARECORES, (), sparecores.sniff, sparecores.read),
 )

@@ -179,7 +179,7 @@ def _execution(
     facts["benchmark"] = slug(facts["benchmark"])
     if "started_at" not in labels:
         tellers[teller, log.tool] += 1
-    return Execution(vetted_facts(facts, FUTURE_SLACK_S), log.measured, log.missing, (), log.tool, log.text, place)
+    return Execution(vetted_facts(facts), log.measured, log.missing, (), log.tool, log.text, place)
 
 
 def _took_s(log: ParsedLog, metrics: Metrics) -> float | None:

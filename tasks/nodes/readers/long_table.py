@@ -14,7 +14,6 @@ import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
@@ -39,7 +38,7 @@ from tasks.intake.tables import (
     whole_table,
 )
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
-from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
+from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.selection import BY_UNIT, CALENDAR, RESULT, SETTINGS
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.readers import vetting
@@ -289,7 +288,7 @@ def _rows(
     table: WholeTable, columns: dict[str, pa.ChunkedArray], params: ReadParams, entries: Entries
 ) -> tuple[Rows, NDArray[np.object_]]:
     """All columns of KNOWN in our types, and why each row cannot be used. entries: of a manifest, of this file."""
-    n_rows, now = len(table.places), datetime.now(UTC).replace(tzinfo=None)
+    n_rows = len(table.places)
     cells = {name: _cells(name, column, params.time_zone) for name, column in columns.items()}
     empty = {name: _missing(name, n_rows) for name in KNOWN}
     rows: Rows = empty | {name: cell.values for name, cell in cells.items()}  # noqa: PD011
@@ -309,7 +308,7 @@ def _rows(
         is_never = np.isnat(rows["started_at"]) & ~is_called
         checks.append((is_never, "no started_at; expected the time at which the execution began"))
     reasons = first_reasons(n_rows, checks)
-    return rows, np.where(reasons == "", vet(rows, now, FUTURE_SLACK_S), reasons)
+    return rows, np.where(reasons == "", vet(rows), reasons)
 
 
 def _with_entries(rows: Rows, entries: Entries) -> Rows:

@@ -10,7 +10,6 @@ import sqlite3
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,7 +23,7 @@ from tasks.errors import BadInput, quoted
 from tasks.intake.cells import flags, times
 from tasks.intake.files import Chunk, all_refusals, no_refusals, open_plain, refusals, refused_rows
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, as_chunk
-from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
+from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.labels import read_manifest
 from tasks.nodes.readers.vetting import (
     Check,
@@ -123,9 +122,8 @@ def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[pd.DataFrame,
         (desired.is_bad, "chaos_desired is neither true nor false; expected what was planned"),
         (benchmarks["id"].duplicated().to_numpy(), "the id stands there twice; the first counts"),
     ]
-    reasons, now = first_reasons(len(benchmarks), checks), datetime.now(UTC).replace(tzinfo=None)
-    vetted = vet({str(name): rows[name].to_numpy() for name in rows}, now, FUTURE_SLACK_S)
-    return rows, np.where(reasons == "", vetted, reasons)
+    reasons = first_reasons(len(benchmarks), checks)
+    return rows, np.where(reasons == "", vet({str(name): rows[name].to_numpy() for name in rows}), reasons)
 
 
 def _execution(

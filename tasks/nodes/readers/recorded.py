@@ -4,7 +4,6 @@ Rows become executions, metrics, telemetry and logs; what cannot be used is refu
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from tasks.errors import BadInput
 from tasks.intake.files import Chunk, damaged_parquet, open_plain, parquet_faults, refusals
 from tasks.intake.tables import MAGIC, check_size, column_names
 from tasks.nodes.execution import PART_SCHEMA, Ints, chunk_of, entries_of, record_of, rows_of
-from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
+from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.vetting import Reasons, completed_times, first_reasons, vet
 
 CHECKED = ("execution_id", "node", "benchmark", "status", "aspect")
@@ -38,7 +37,7 @@ def sniff(head: bytes, path: str) -> bool:
 
 def read(path: str, params: ReadParams) -> Iterator[Chunk]:
     """As Reader.read says. Raises BadInput for a damaged part, and one with other columns."""
-    now, first = datetime.now(UTC).replace(tzinfo=None), 1
+    first = 1
     with open_plain(path) as stream:
         try:
             file = pq.ParquetFile(stream, pre_buffer=False)
@@ -49,7 +48,7 @@ def read(path: str, params: ReadParams) -> Iterator[Chunk]:
                 table = pa.Table.from_batches([batch])
                 table.validate(full=True)
                 part = _in_our_types(path, table, is_simulated)
-                yield _chunk_of(part, np.arange(first, first + len(part)), now)
+                yield _chunk_of(part, np.arange(first, first + len(part)))
                 first += len(part)
         except parquet_faults() as error:
             raise damaged_parquet(path, error) from error
@@ -80,13 +79,13 @@ def _in_our_types(path: str, table: pa.Table, is_simulated: bool) -> pa.Table:
     return typed.set_column(PART_SCHEMA.get_field_index("is_simulated"), "is_simulated", flag)
 
 
-def _chunk_of(part: pa.Table, places: Ints, now: datetime) -> Chunk:
+def _chunk_of(part: pa.Table, places: Ints) -> Chunk:
     """The executions of some rows. part: the columns of PART_SCHEMA; places: numbers of its rows in the file."""
     metrics, series = entries_of(part, "metrics"), entries_of(part, "telemetry")
     started, ended = (np.asarray(part[name].to_numpy(), dtype="datetime64[us]") for name in ("started_at", "ended_at"))
     ended, duration_s = completed_times(started, ended, _floats(part["duration_s"]))
     rows: dict[str, NDArray[Any]] = {name: pc.fill_null(part[name], "").to_numpy() for name in CHECKED}
-    faults = vet(rows | {"started_at": started, "ended_at": ended, "duration_s": duration_s}, now, FUTURE_SLACK_S)
+    faults = vet(rows | {"started_at": started, "ended_at": ended, "duration_s": duration_s})
     n_times, n_samples = (
         pc.fill_null(pc.list_value_length(series[name]), -1).to_numpy() for name in ("at_s", "samples")
     )

@@ -16,7 +16,7 @@ from tasks.intake.cells import time_of
 from tasks.intake.files import NO_BENCHMARK, RAW_CHARS, Chunk, csv_fields, encodable, json_of, refused_rows
 from tasks.intake.readers import Folder
 from tasks.nodes.execution import Execution, Fault, MetricValue, as_chunk
-from tasks.nodes.params import FUTURE_SLACK_S, ReadParams
+from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.readers.vetting import NoExecution, metric_name, slug, vetted_facts
 from tasks.nodes.tools.parsing import unreadable
@@ -71,10 +71,6 @@ class Printed:
     def fault(self, place: int, reason: str, raw: str) -> None:
         """A line that could not be used."""
         self.faults.append(Fault(place, reason, raw[:RAW_CHARS]))
-
-    def once(self) -> tuple[MetricValue, ...]:
-        """The first value of each metric."""
-        return tuple({value.metric: value for value in reversed(self.measured)}.values())[::-1]
 
     def lacking(self) -> tuple[str, ...]:
         """The metrics without a value, each once."""
@@ -421,14 +417,14 @@ def _execution(
     facts = _facts(about, benchmark, node, output, params.time_zone) | labels
     if facts["started_at"] is None:
         raise NoExecution("start is no time; expected ISO 8601")
-    facts = vetted_facts(facts, FUTURE_SLACK_S)
+    facts = vetted_facts(facts)
     text = _text(folder, meta, output)
     if text.strip():
         output.parse(text, printed)
         printed.faults += unreadable(text, printed.faults)
     if not printed.measured and facts["status"] == "completed":
         raise NoExecution("no value in its output" if text.strip() else "printed nothing")
-    return Execution(facts, printed.once(), printed.lacking(), tool=benchmark, log=text, place=place)
+    return Execution(facts, tuple(printed.measured), printed.lacking(), tool=benchmark, log=text, place=place)
 
 
 def _labels_of(folder: Folder, meta: str, manifest: Manifest) -> dict[str, Any]:

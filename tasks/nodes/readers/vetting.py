@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.nodes.execution import ASPECTS, COUNTED, EXECUTION_COLUMNS, STATUSES, TIMESTAMP
+from tasks.nodes.params import FUTURE_SLACK_S
 from tasks.nodes.type_tables import Aspect
 
 # the columns of nodes.executions that a row can give, by kind
@@ -143,6 +144,7 @@ def _with_hash(spelled: str, text: str) -> str:
 CENTURY_S = 100 * 365.25 * 86_400
 EARLIEST = np.datetime64("1970-01-01", "us")
 MICROSECONDS = 1e6
+SLACK = np.timedelta64(int(FUTURE_SLACK_S * MICROSECONDS), "us")
 ID_CHARS = 1_000
 Check = tuple[NDArray[np.bool_], str]
 Reasons = NDArray[np.object_]
@@ -162,9 +164,9 @@ def first_reasons(n_rows: int, checks: Sequence[Check]) -> Reasons:
     return reasons
 
 
-def time_checks(name: str, times: NDArray[np.datetime64], now: datetime, slack_s: float) -> list[Check]:
+def time_checks(name: str, times: NDArray[np.datetime64]) -> list[Check]:
     """Times (datetime64[us], NaT: missing) that cannot be true."""
-    latest = np.datetime64(now, "us") + np.timedelta64(int(slack_s * MICROSECONDS), "us")
+    latest = np.datetime64(datetime.now(UTC).replace(tzinfo=None), "us") + SLACK
     return [
         (times > latest, f"{name} lies in the future; expected a time that has passed, in UTC"),
         (times < EARLIEST, f"{name} is before 1970; expected a time, in UTC"),
@@ -182,7 +184,7 @@ def span_checks(
     ]
 
 
-def vet(rows: Mapping[str, NDArray[Any]], now: datetime, slack_s: float) -> Reasons:
+def vet(rows: Mapping[str, NDArray[Any]]) -> Reasons:
     """Why each execution cannot be used; empty where it can.
 
     rows: execution_id, node, benchmark (objects, None: missing), started_at, ended_at (datetime64[us]), duration_s, and
@@ -193,7 +195,7 @@ def vet(rows: Mapping[str, NDArray[Any]], now: datetime, slack_s: float) -> Reas
         if name in rows:
             known = np.isin(rows[name].astype(str), (*allowed, "None"))
             checks.append((~known, f"{name} is not one of {', '.join(allowed)}"))
-    checks += time_checks("started_at", started, now, slack_s) + time_checks("ended_at", ended, now, slack_s)
+    checks += time_checks("started_at", started) + time_checks("ended_at", ended)
     return first_reasons(len(started), [*checks, *span_checks(started, ended, duration_s)])
 
 
@@ -201,13 +203,12 @@ class NoExecution(ValueError):
     """Why a file or folder is no execution."""
 
 
-def vetted_facts(facts: Mapping[str, Any], slack_s: float) -> dict[str, Any]:
+def vetted_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of one execution, end and duration each from the other. Raises NoExecution for what cannot be true."""
-    now = datetime.now(UTC).replace(tzinfo=None)
     started, ended = (np.array([facts.get(name)], dtype="datetime64[us]") for name in ("started_at", "ended_at"))
     ended, duration_s = completed_times(started, ended, np.array([facts.get("duration_s")], dtype=np.float64))
     rows: dict[str, Any] = {name: np.array([facts[name]], dtype=object) for name in NEEDED}
-    reason = vet(rows | {"started_at": started, "ended_at": ended, "duration_s": duration_s}, now, slack_s)[0]
+    reason = vet(rows | {"started_at": started, "ended_at": ended, "duration_s": duration_s})[0]
     if reason:
         raise NoExecution(reason)
     return {

@@ -61,20 +61,18 @@ def _direction(way: str) -> dict[str, MetricFacts]:
 
 
 OF_DIRECTION = {way: _direction(way) for way in ("tx_c", "rx_c")}
-CONNECTION: dict[str, tuple[str, Callable[[list[float]], float], str]] = {  # key, over the streams, unit
-    "tx_c_rtt_min": ("min_rtt", min, "us"),
-    "tx_c_rtt_mean": ("mean_rtt", fmean, "us"),
-    "tx_c_rtt_max": ("max_rtt", max, "us"),
-    "tx_c_max_snd_cwnd": ("max_snd_cwnd", max, "B"),
-}
+JOINED: dict[str, Callable[[list[float]], float]] = {"min": min, "mean": fmean, "max": max, "cwnd": max}  # of streams
 # the kernel of the sending side knows these, so they are missing where that is the server; JSON only
-OF_CONNECTION = """
-    tx_c_rtt_min | - s ~1e-6 | | shortest round trip, as the client's kernel sees it
-    tx_c_rtt_mean | - s ~1e-6 | | mean round trip, as the client's kernel sees it
-    tx_c_rtt_max | - s ~1e-6 | | longest round trip, as the client's kernel sees it
-    tx_c_max_snd_cwnd | = B | | largest congestion window of the client
+OF_CONNECTION = facts_of(
+    "network",
     """
-METRICS = {**OF_DIRECTION["tx_c"], **OF_DIRECTION["rx_c"], **facts_of("network", OF_CONNECTION)}
+    tx_c_rtt_min | - s ~1e-6 | min_rtt=us | shortest round trip, as the client's kernel sees it
+    tx_c_rtt_mean | - s ~1e-6 | mean_rtt=us | mean round trip, as the client's kernel sees it
+    tx_c_rtt_max | - s ~1e-6 | max_rtt=us | longest round trip, as the client's kernel sees it
+    tx_c_max_snd_cwnd | = B | max_snd_cwnd=B | largest congestion window of the client
+    """,
+)
+METRICS = {**OF_DIRECTION["tx_c"], **OF_DIRECTION["rx_c"], **OF_CONNECTION}
 # as the receiver counts them; whichever way they went
 OF_UDP = """
     udp_time | = s | sum/seconds=s | time of the test
@@ -194,12 +192,14 @@ def _read_connection(log: Log, end: Mapping[str, object], place: int) -> None:
     mine = [
         sender for sender in senders if sender.get("sender", True) is True
     ]  # before 3.7 all of them, without saying so
-    for metric, (key, joined, unit) in CONNECTION.items():
+    for metric, facts in OF_CONNECTION.items():
+        ((key, unit),) = facts.at.items()
         values = [sender[key] for sender in mine if sender.get(key)]
         numbers = [number for value in values if not isinstance(number := checked(value), str)]
         if values:
             bad = next((value for value in values if isinstance(checked(value), str)), None)
-            log.take_json(metric, joined(numbers) if bad is None else bad, unit, place, f"end/streams/sender/{key}")
+            value = JOINED[metric.rpartition("_")[2]](numbers) if bad is None else bad
+            log.take_json(metric, value, unit, place, f"end/streams/sender/{key}")
 
 
 def _read_json_settings(log: Log, content: object, direction: str) -> None:

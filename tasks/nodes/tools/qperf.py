@@ -91,8 +91,11 @@ def _read(log: Log) -> None:
     test, seen = "", set[str]()
     for line in log.lines:
         if heading := HEADING.match(line.text):
-            test = _test_of(log, heading[1], line)
+            test = heading[1] if heading[1] in TESTS else ""
             seen.add(heading[1])
+            if not test:
+                reason = f"the test {heading[1]} is not read; expected {' or '.join(TESTS)}"
+                log.fault(line.place, reason, line.text)
         elif match := ENTRY.match(line.text):
             if test and not SETTINGS.match(match[1]):
                 _take(log, f"{test}_{'bandwidth' if match[1] == 'bw' else match[1]}", match[2], line)
@@ -101,14 +104,6 @@ def _read(log: Log) -> None:
     for name in TESTS if not log.faults else ():
         if name in seen and not any(metric.startswith(name) and metric in log for metric in METRICS):
             log.fault(log.lines[-1].place, f"the log is cut off: nothing under {name}", log.lines[-1].text)
-
-
-def _test_of(log: Log, name: str, line: LogLine) -> str:
-    """The test that begins; empty if its values are not read, which is a fault."""
-    if name not in TESTS:
-        log.fault(line.place, f"the test {name} is not read; expected {' or '.join(TESTS)}", line.text)
-        return ""
-    return name
 
 
 def _take(log: Log, metric: str, rest: str, line: LogLine) -> None:

@@ -8,7 +8,7 @@ begins with `time` (seconds since the start), and its names with `metric_`. Empt
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -18,7 +18,7 @@ import pandas as pd
 
 from tasks.errors import BadInput, quoted
 from tasks.intake.files import CUT_OFF, UNSUPPORTED_EVENT, all_refusals, json_of, read_lines, refusals, refused_rows
-from tasks.intake.tables import WholeTable, column_names, whole_table
+from tasks.intake.tables import column_names, whole_table
 from tasks.workloads.params import ReadParams
 from tasks.workloads.prepared import FileRun, Reading
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
@@ -61,44 +61,36 @@ class Count(NamedTuple):
     running_pct: float
 
 
-@dataclass(frozen=True)
-class PerfStatReader:
-    """Reads what perf stat prints at intervals."""
+def stat_sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """The line with the start, or lines that begin with a time in nanoseconds."""
+    text = head.decode("utf-8", "replace")
+    is_started = text.lstrip().startswith(STARTED)
+    return is_started or any(TIME.match(line) for line in text.splitlines()[:3]) or bool(JSON_LINE.search(head))
 
-    name: str = "perf"
-    version: int = 1
-    title: str = "perf stat -I 1000 -x, (or -j)"
-    endings: tuple[str, ...] = (".perf", ".perf.csv", ".perf.json")
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """The line with the start, or lines that begin with a time in nanoseconds."""
-        text = head.decode("utf-8", "replace")
-        is_started = text.lstrip().startswith(STARTED)
-        return is_started or any(TIME.match(line) for line in text.splitlines()[:3]) or bool(JSON_LINE.search(head))
-
-    def read(self, path: str, params: ReadParams) -> Reading:
-        """See Reader.read. Raises BadInput for output without intervals."""
-        lines, started, refused = _counts(path, params)
-        if lines.empty:
-            raise BadInput(
-                path,
-                "no interval in it, or its counts stand in columns for people",
-                "the output of perf stat -I 1000 -x,",
-                "record with -I, and with -x or -j",
-            )
-        runs: list[FileRun] = []
-        recordings = lines.groupby("recording")
-        for number, (_, of_recording) in enumerate(recordings, 1):
-            reasons = _faults(of_recording)
-            bad, good = of_recording[reasons != ""], of_recording[reasons == ""]
-            refused.append(refusals(bad["place"], reasons[bad.index].to_list(), bad["event"]))
-            if len(good):
-                unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(good["event"]))
-                notes = tuple(f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported)
-                part = f"{number}" if recordings.ngroups > 1 else ""
-                began = started[of_recording["recording"].iloc[0]]
-                runs.append(_sampled(good, started_at=began, part=part, refused=notes))
-        return Reading(runs, all_refusals(refused))
+def stat_read(path: str, params: ReadParams) -> Reading:
+    """See Reader.read. Raises BadInput for output without intervals."""
+    lines, started, refused = _counts(path, params)
+    if lines.empty:
+        raise BadInput(
+            path,
+            "no interval in it, or its counts stand in columns for people",
+            "the output of perf stat -I 1000 -x,",
+            "record with -I, and with -x or -j",
+        )
+    runs: list[FileRun] = []
+    recordings = lines.groupby("recording")
+    for number, (_, of_recording) in enumerate(recordings, 1):
+        reasons = _faults(of_recording)
+        bad, good = of_recording[reasons != ""], of_recording[reasons == ""]
+        refused.append(refusals(bad["place"], reasons[bad.index].to_list(), bad["event"]))
+        if len(good):
+            unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(good["event"]))
+            notes = tuple(f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported)
+            part = f"{number}" if recordings.ngroups > 1 else ""
+            began = started[of_recording["recording"].iloc[0]]
+            runs.append(_sampled(good, started_at=began, part=part, refused=notes))
+    return Reading(runs, all_refusals(refused))
 
 
 def _counts(path: str, params: ReadParams) -> tuple[pd.DataFrame, list[datetime | None], list[pd.DataFrame]]:
@@ -286,42 +278,34 @@ METRIC = "metric_"
 GROUP = "perfspect"
 
 
-@dataclass(frozen=True)
-class PerfSpectReader:
-    """Reads the CSV files of PerfSpect's metrics."""
+def spect_sniff(head: bytes, path: str) -> bool:
+    """By the header line; a summary is taken as well, to be refused in clear words."""
+    if not head:
+        return False
+    names = column_names(head, path)
+    is_summary = path.lower().endswith("_metrics_summary.csv")
+    return names[:4] == V3 or _is_first_version(names) or is_summary
 
-    name: str = "perfspect"
-    version: int = 1
-    title: str = "PerfSpect's metrics (*_metrics.csv, metric_out.sys.csv)"
-    endings: tuple[str, ...] = ("_metrics.csv", "metric_out.sys.csv")
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """By the header line; a summary is taken as well, to be refused in clear words."""
-        if not head:
-            return False
-        names = column_names(head, path)
-        is_summary = path.lower().endswith("_metrics_summary.csv")
-        return names[:4] == V3 or _is_first_version(names) or is_summary
-
-    def read(self, path: str, params: ReadParams) -> Reading:
-        """See Reader.read."""
-        rows = whole_table(path, params.limits, row="sample")
-        is_third = rows.names[:4] == V3
-        if not is_third and not _is_first_version(rows.names):
-            raise BadInput(
-                path,
-                f"no time series of PerfSpect (it begins with {quoted(rows.names[:4])})",
-                "*_metrics.csv with TS, SKT, CPU, CID, or metric_out.sys.csv with time",
-                "a *_metrics_summary.csv holds means only: read the *_metrics.csv beside it",
-            )
-        table = WideTable(path, rows.names, rows.columns, rows.places, rows.refused, rows.raw, _described)
-        if is_third:
-            units = pd.DataFrame({name: rows.columns[at].to_pylist() for at, name in enumerate(V3)}).astype(str)
-            if len(units[V3[1:]].drop_duplicates()) > 1:
-                return _by_unit(rows, table, units, params.time_zone)
-        table = replace(table, ignored=frozenset(V3[1:]))
-        renamed = {"timestamp": rows.names[0], **params.columns}
-        return read_table(table, renamed, params)
+def spect_read(path: str, params: ReadParams) -> Reading:
+    """See Reader.read."""
+    rows = whole_table(path, params.limits, row="sample")
+    is_third = rows.names[:4] == V3
+    if not is_third and not _is_first_version(rows.names):
+        raise BadInput(
+            path,
+            f"no time series of PerfSpect (it begins with {quoted(rows.names[:4])})",
+            "*_metrics.csv with TS, SKT, CPU, CID, or metric_out.sys.csv with time",
+            "a *_metrics_summary.csv holds means only: read the *_metrics.csv beside it",
+        )
+    table = WideTable(**vars(rows), described=_described)
+    if is_third:
+        units = pd.DataFrame({name: rows.columns[at].to_pylist() for at, name in enumerate(V3)}).astype(str)
+        if len(units[V3[1:]].drop_duplicates()) > 1:
+            return _by_unit(table, units, params.time_zone)
+    table = replace(table, ignored=frozenset(V3[1:]))
+    renamed = {"timestamp": rows.names[0], **params.columns}
+    return read_table(table, renamed, params)
 
 
 def _is_first_version(names: list[str]) -> bool:
@@ -332,9 +316,9 @@ def _described(raw: str) -> Counter:
     return described(raw.removeprefix(METRIC), GROUP)
 
 
-def _by_unit(rows: WholeTable, table: WideTable, units: pd.DataFrame, zone: str) -> Reading:
+def _by_unit(rows: WideTable, units: pd.DataFrame, zone: str) -> Reading:
     """Sockets and processors as counters side by side, control groups as runs of their own."""
-    metrics = replace(table, names=rows.names[4:], columns=rows.columns[4:])
+    metrics = replace(rows, names=rows.names[4:], columns=rows.columns[4:])
     counters, numbers, refused_columns = counters_of(metrics, {}, {})
     check_counters(metrics, counters, refused_columns)
     seconds, n_counters = unix_seconds(rows.columns[0], zone), len(counters)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tasks.errors import BadInput, quoted, reason_of
+from tasks.intake.aliases import duration_s
 from tasks.intake.cells import time_of
 from tasks.intake.files import json_of, no_refusals, open_checked
 from tasks.intake.http_server import HttpServer, Patience, Words
@@ -73,8 +74,6 @@ NAME = "__name__"
 LEAST_TIMES = 2
 MOST_CELLS = 100_000_000  # values of a file, those that are missing among them
 EDGE = 1e-6  # of a step, against rounding where a range ends
-DURATION = re.compile(r"(\d+)(ms|s|m|h)")
-SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 COUNTING = (".*_total", ".*_bucket", ".*_count", ".*_sum")
 Labels = dict[str, str]
 Series = dict[tuple[tuple[str, str], ...], FloatArray]  # by labels: a value for each step
@@ -88,10 +87,6 @@ class PrometheusReader:
     transport: "httpx.BaseTransport | None" = None
     patience: Patience = PATIENCE
     most_points: int = MOST_POINTS
-    name: str = "prometheus"
-    version: int = 1
-    title: str = "a Prometheus server (http://host:9090), or an answer of its query_range in a file"
-    endings: tuple[str, ...] = ()
 
     def sniff(self, head: bytes, path: str) -> bool:
         """By the address, or by what an answer says of itself."""
@@ -249,8 +244,7 @@ def _count_series(api: PrometheusApi, matches: list[str], first_s: float, end_s:
 def _scrape_interval(api: PrometheusApi) -> float:
     """The shortest scrape interval of the targets that are up; 15 s where the server does not say."""
     targets = api.data("targets", {"state": "active"}).get("activeTargets", [])
-    written = [DURATION.findall(str(target.get("scrapeInterval", ""))) for target in targets]
-    intervals_s = [sum(int(number) * SECONDS[unit] for number, unit in parts) for parts in written]
+    intervals_s = [duration_s(str(target.get("scrapeInterval", ""))) for target in targets]
     return min([seconds for seconds in intervals_s if seconds], default=DEFAULT_STEP_S)
 
 

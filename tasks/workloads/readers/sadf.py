@@ -76,39 +76,31 @@ class HostSection:
     seen: set[tuple[str, str, str]] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
-class SadfReader:
-    """Reads what sadf -d or sar prints."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """By the header of the first section, sar's banner, or what sysstat's other files begin with."""
+    return is_sadf(head) or is_sar(head) or is_other(head) or bool(neighbour(head))
 
-    name: str = "sadf"
-    version: int = 5
-    title: str = "sysstat's sadf -d, or what sar prints"
-    endings: tuple[str, ...] = (".sadf", ".sadf.csv", ".sar")
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """By the header of the first section, sar's banner, or what sysstat's other files begin with."""
-        return is_sadf(head) or is_sar(head) or is_other(head) or bool(neighbour(head))
-
-    def read(self, path: str, params: ReadParams) -> Reading:
-        """See Reader.read. Raises BadInput for a file without a section."""
-        head = read_head(path, params.limits)
-        if tool := neighbour(head):
-            raise BadInput(path, tool, EXPECTED, "record the machine with sar -A 1")
-        if is_other(head):
-            problem = "a file of sysstat itself, JSON of sysstat, or what sadf prints with -x, -p, -r or -h"
-            fix = "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26; without one, record with sar -A 1"
-            raise BadInput(path, problem, EXPECTED, fix)
-        files = section_files(path)
-        parts, refused = _parts(files, params)
-        runs = []
-        for number, part in enumerate(parts, 1):
-            run, bad = _run(part, params.time_zone, f"{part.host}-{number}" if len(parts) > 1 else "")
-            runs += [run] if run else []
-            refused.append(bad)
-        if not runs and not any(len(frame) for frame in refused):
-            raise BadInput(path, "no line of counters in it", EXPECTED, "sadf -d FILE -- -A prints all of them")
-        also = ", ".join(Path(file).name for file in files[1:])
-        return Reading(runs, all_refusals(refused), (f"with the sections of {also}",) if also else ())
+def read(path: str, params: ReadParams) -> Reading:
+    """See Reader.read. Raises BadInput for a file without a section."""
+    head = read_head(path, params.limits)
+    if tool := neighbour(head):
+        raise BadInput(path, tool, EXPECTED, "record the machine with sar -A 1")
+    if is_other(head):
+        problem = "a file of sysstat itself, JSON of sysstat, or what sadf prints with -x, -p, -r or -h"
+        fix = "sadf -d FILE -- -A, where FILE is sysstat's own, such as sa26; without one, record with sar -A 1"
+        raise BadInput(path, problem, EXPECTED, fix)
+    files = section_files(path)
+    parts, refused = _parts(files, params)
+    runs = []
+    for number, part in enumerate(parts, 1):
+        run, bad = _run(part, params.time_zone, f"{part.host}-{number}" if len(parts) > 1 else "")
+        runs += [run] if run else []
+        refused.append(bad)
+    if not runs and not any(len(frame) for frame in refused):
+        raise BadInput(path, "no line of counters in it", EXPECTED, "sadf -d FILE -- -A prints all of them")
+    also = ", ".join(Path(file).name for file in files[1:])
+    return Reading(runs, all_refusals(refused), (f"with the sections of {also}",) if also else ())
 
 
 def is_sadf(head: bytes) -> bool:

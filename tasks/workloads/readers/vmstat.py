@@ -4,8 +4,6 @@ Columns that sysstat counts too have its names, so that files of `sar -A` can st
 interrupts. The first line is about the time since the machine was started and is no sample. Lines have a time with -t
 (of params.time_zone unless the heading says UTC); without one they are params.interval_s apart."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -29,47 +27,39 @@ NAMES = {
 RATES = ("bi", "bo", "in", "cs", "si", "so")
 
 
-@dataclass(frozen=True)
-class VmstatReader:
-    """Reads what vmstat prints at intervals."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """By both lines of headings."""
+    groups, columns, *_ = *head.decode("utf-8", "replace").lstrip("\ufeff\r\n").splitlines(), "", ""
+    return GROUPS in groups and columns.split()[:2] == FIRST
 
-    name: str = "vmstat"
-    version: int = 1
-    title: str = "what vmstat -t 1 prints"
-    endings: tuple[str, ...] = (".vmstat",)
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """By both lines of headings."""
-        groups, columns, *_ = *head.decode("utf-8", "replace").lstrip("\ufeff\r\n").splitlines(), "", ""
-        return GROUPS in groups and columns.split()[:2] == FIRST
-
-    def read(self, path: str, params: ReadParams) -> Reading:
-        """See Reader.read. Raises BadInput without a line of numbers, and without times where no interval is set."""
-        rows, bad, zone = _rows(path, params)
-        places = np.array([place for place, _, _ in rows], dtype=np.int64)
-        times = [time for _, _, time in rows]
-        if rows and not any(times) and not params.interval_s:
-            fix = "record with vmstat -t 1, or set read.interval_s to the seconds between the lines"
-            raise BadInput(path, "no times in it", "lines that end in a date and a clock", fix)
-        is_absolute = any(times)
-        seconds = params.interval_s * np.arange(len(rows), dtype=np.float64)
-        if is_absolute:
-            seconds = unix_seconds(times, zone)
-        is_timed = ~np.isnan(seconds)
-        untimed = refusals(places[~is_timed], "no time; expected a date and a clock", [""] * int((~is_timed).sum()))
-        refused = all_refusals([refused_rows(bad), untimed])
-        if not is_timed.any():
-            if len(refused):
-                return Reading([], refused)
-            raise BadInput(path, "no sample in it", "several lines of numbers", "record with vmstat -t 1")
-        started, at_s = start_and_offsets(seconds[is_timed]) if is_absolute else (None, seconds)
-        table = pd.DataFrame([values for _, values, _ in rows])[is_timed]
-        named = {column: NAMES.get(column, f"vmstat.{spelled(column)}") for column in table.columns}
-        counters = tuple(
-            Counter(name, "%" if ".pct_" in name else "", "software", column in RATES) for column, name in named.items()
-        )
-        values = table.to_numpy(dtype=float)
-        return Reading([row_per_sample(counters, at_s, values, places=places[is_timed], started_at=started)], refused)
+def read(path: str, params: ReadParams) -> Reading:
+    """See Reader.read. Raises BadInput without a line of numbers, and without times where no interval is set."""
+    rows, bad, zone = _rows(path, params)
+    places = np.array([place for place, _, _ in rows], dtype=np.int64)
+    times = [time for _, _, time in rows]
+    if rows and not any(times) and not params.interval_s:
+        fix = "record with vmstat -t 1, or set read.interval_s to the seconds between the lines"
+        raise BadInput(path, "no times in it", "lines that end in a date and a clock", fix)
+    is_absolute = any(times)
+    seconds = params.interval_s * np.arange(len(rows), dtype=np.float64)
+    if is_absolute:
+        seconds = unix_seconds(times, zone)
+    is_timed = ~np.isnan(seconds)
+    untimed = refusals(places[~is_timed], "no time; expected a date and a clock", [""] * int((~is_timed).sum()))
+    refused = all_refusals([refused_rows(bad), untimed])
+    if not is_timed.any():
+        if len(refused):
+            return Reading([], refused)
+        raise BadInput(path, "no sample in it", "several lines of numbers", "record with vmstat -t 1")
+    started, at_s = start_and_offsets(seconds[is_timed]) if is_absolute else (None, seconds)
+    table = pd.DataFrame([values for _, values, _ in rows])[is_timed]
+    named = {column: NAMES.get(column, f"vmstat.{spelled(column)}") for column in table.columns}
+    counters = tuple(
+        Counter(name, "%" if ".pct_" in name else "", "software", column in RATES) for column, name in named.items()
+    )
+    values = table.to_numpy(dtype=float)
+    return Reading([row_per_sample(counters, at_s, values, places=places[is_timed], started_at=started)], refused)
 
 
 def _rows(path: str, params: ReadParams) -> tuple[list[tuple[int, dict[str, float], str]], list[Refused], str]:

@@ -30,6 +30,7 @@ from tasks.intake.tables import (
     NO_HEADER,
     PANDAS_INDEX,
     RECORD_KEY,
+    WholeTable,
     keys_of,
     row_text,
     whole_table,
@@ -58,52 +59,35 @@ CONDITIONS = frozenset(field.name for field in fields(Conditions))
 PROCESSES = "processes"
 
 
-@dataclass(frozen=True)
-class WideReader:
-    """Reads wide CSV, JSON and Parquet."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """Any Parquet file, JSON with a time, and text whose first line has two names or more."""
+    if head.startswith(MAGIC):
+        return True
+    head = head.removeprefix(UTF8_MARK).lstrip()
+    if head.startswith(JSON_MARKS):
+        keys = keys_of(head)
+        return SYSSTAT not in keys and any(named(keys, ALIASES["timestamp"], ()))
+    lines = [line for line in head.splitlines() if not NO_HEADER.match(line)]
+    if len(lines) < 2 or lines[0].startswith((b"#", b"<")):
+        return False
+    names, _ = split_header(lines[0].decode("utf-8", "replace"))
+    return len(names) > 1 and not any(name.replace(".", "", 1).isdigit() for name in names)
 
-    name: str = "wide"
-    version: int = 6  # 2: long tables, other names; 3: programs; 4: JSON, units in cells; 5: conditions; 6: devices
-    title: str = "tables, a column or a row a counter (.parquet, .csv, .csv.gz, .json)"
-    endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """Any Parquet file, JSON with a time, and text whose first line has two names or more."""
-        if head.startswith(MAGIC):
-            return True
-        head = head.removeprefix(UTF8_MARK).lstrip()
-        if head.startswith(JSON_MARKS):
-            keys = keys_of(head)
-            return SYSSTAT not in keys and any(named(keys, ALIASES["timestamp"], ()))
-        lines = [line for line in head.splitlines() if not NO_HEADER.match(line)]
-        if len(lines) < 2 or lines[0].startswith((b"#", b"<")):
-            return False
-        names, _ = split_header(lines[0].decode("utf-8", "replace"))
-        return len(names) > 1 and not any(name.replace(".", "", 1).isdigit() for name in names)
-
-    def read(self, path: str, params: ReadParams) -> Reading:
-        """See Reader.read."""
-        return read_table(_table(path, params), params.columns, params)
+def read(path: str, params: ReadParams) -> Reading:
+    """See Reader.read."""
+    return read_table(_table(path, params), params.columns, params)
 
 
 @dataclass(frozen=True)
-class WideTable:
+class WideTable(WholeTable):
     """Rows of a file.
 
-    names: of the columns as the file has them (position by position). places: (n,), rows of the file from 1.
-    refused: lines that are no rows. raw: the text of the row at a position. described: a counter from a name.
-    ignored: names that are no counters, without a word about them. is_simulated: the file says so.
+    described: a counter from a name. ignored: names that are no counters, without a word about them.
     conditions, processes: by run id, of the recorder's own files."""
 
-    path: str
-    names: Sequence[str]
-    columns: Sequence[pa.ChunkedArray]
-    places: NDArray[np.int64]
-    refused: pd.DataFrame
-    raw: Callable[[int], str]
     described: Callable[[str], Counter]
     ignored: frozenset[str] = frozenset()
-    is_simulated: bool = False
     counters: Mapping[str, Counter] = field(default_factory=dict)
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
     processes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -263,15 +247,9 @@ def _table(path: str, params: ReadParams) -> WideTable:
     processes = {run_id: json.loads(facts[PROCESSES]) for run_id, facts in by_run.items() if facts[PROCESSES]}
     hidden = frozenset(name for name in names if name.startswith((PANDAS_INDEX, AROUND)))
     table = WideTable(
-        path=path,
-        names=names,
-        columns=rows.columns,
-        places=rows.places,
-        refused=rows.refused,
-        raw=rows.raw,
+        **vars(rows),
         described=described_own if is_own and not has_types else described,
         ignored=hidden | (CONDITIONS if conditions else frozenset()) | ({PROCESSES} if by_run else frozenset()),
-        is_simulated=rows.is_simulated,
         counters={field.name: _described(field) for field in rows.schema if b"is_rate" in (field.metadata or {})},
         conditions=conditions,
         processes=processes,

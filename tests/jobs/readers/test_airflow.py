@@ -15,7 +15,6 @@ from tasks.intake.pseudonyms import without_names
 from tasks.jobs import intake
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
-from tasks.jobs.readers.airflow import AirflowReader
 from tasks.params import ReadLimits
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
@@ -77,7 +76,7 @@ WHOLE = {
 
 
 def read(path: Path, params: ReadParams | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    chunks = list(AirflowReader().read(str(path), params or ReadParams()))
+    chunks = list(READERS["airflow"].read(str(path), params or ReadParams()))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 

@@ -17,8 +17,7 @@ from tasks.errors import BadInput
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import Intake, land_log, preview_log
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.readers import detect
-from tasks.jobs.readers.table import TableReader
+from tasks.jobs.readers import READERS, detect
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
 
@@ -575,13 +574,13 @@ def test_an_export_is_read_in_one_call_as_it_was_worked_out_by_hand(export: tupl
 def test_runs_of_science_tools_are_jobs_by_their_tool(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("tool,start,seconds\nblast,2026-01-01T00:00:00Z,5\nbwa,2026-01-01T01:00:00Z,6\n")
-    rows = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
+    rows = pd.concat(chunk.rows for chunk in READERS["table"].read(str(path), ReadParams()))
     assert rows["name"].to_list() == ["blast", "bwa"]
 
 
 def test_sizes_of_nextflow_count_1024_bytes_to_a_kilobyte(tmp_path: Path) -> None:
     (tmp_path / "trace.txt").write_text(NEXTFLOW)
-    rows = pd.concat(chunk.rows for chunk in TableReader().read(str(tmp_path / "trace.txt"), ReadParams()))
+    rows = pd.concat(chunk.rows for chunk in READERS["table"].read(str(tmp_path / "trace.txt"), ReadParams()))
     assert rows["peak_memory_bytes"].to_list()[:3] == [1.5 * 2**30, 12.5 * 2**20, 32 * 2**30]
 
 
@@ -593,7 +592,7 @@ def test_a_spreadsheet_that_excel_saved_on_a_german_machine_is_read_with_its_uml
         f"{day};{day}.03.2024 02:00;{day}.03.2024 02:13;Monatsabschluß;Müller;12,5;1.234,5\n" for day in (13, 14)
     )
     path.write_bytes(rows.encode("cp1252"))
-    read = pd.concat(chunk.rows for chunk in TableReader().read(str(path), ReadParams()))
+    read = pd.concat(chunk.rows for chunk in READERS["table"].read(str(path), ReadParams()))
     assert read[["name", "user_name"]].to_numpy().tolist() == [["Monatsabschluß", "Müller"]] * 2
     assert read["run_id"].to_list() == ["13", "14"] and (read["ended_at"].dt.minute == 13).all()
     assert read[["runtime_s", "input_bytes"]].to_numpy().tolist() == [[750.0, 1_234_500_000.0]] * 2
@@ -603,7 +602,7 @@ def test_a_spreadsheet_that_excel_saved_on_a_german_machine_is_read_with_its_uml
 def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("job,start,duration\na,1/2/2024 10:00,5\n")
     with pytest.raises(BadInput, match=r"'1/2/2024 10:00' in column 'start' may be day or month first; .*2024-12-31"):
-        list(TableReader().read(str(tmp_path / "runs.csv"), ReadParams()))
+        list(READERS["table"].read(str(tmp_path / "runs.csv"), ReadParams()))
 
 
 @pytest.mark.parametrize(
@@ -614,14 +613,14 @@ def test_dates_that_may_be_day_or_month_first_are_refused(tmp_path: Path) -> Non
 )  # fmt: skip
 def test_a_start_is_read_to_its_second(tmp_path: Path, name: str, start: str) -> None:
     (tmp_path / "runs.csv").write_text(WORDED[name])
-    (chunk,) = TableReader().read(str(tmp_path / "runs.csv"), ReadParams())
+    (chunk,) = READERS["table"].read(str(tmp_path / "runs.csv"), ReadParams())
     assert chunk.rows["started_at"][0] == pd.Timestamp(start)
 
 
 def test_names_that_say_more_are_not_taken_for_times_of_the_run(tmp_path: Path) -> None:
     names = "job,planned start,start node,queue duration,started,took,run\n"
     (tmp_path / "runs.csv").write_text(f"{names}a,2024-01-01T00:00:00Z,n1,7,2024-01-01T01:00:00Z,5,1\n")
-    (chunk,) = TableReader().read(str(tmp_path / "runs.csv"), ReadParams())
+    (chunk,) = READERS["table"].read(str(tmp_path / "runs.csv"), ReadParams())
     assert chunk.rows["started_at"][0] == pd.Timestamp("2024-01-01T01:00:00")
     assert chunk.rows["runtime_s"].to_list() == [5.0]
     assert "'planned start', 'start node', " in " ".join(chunk.understood)
@@ -631,11 +630,11 @@ def test_neither_time_on_hold_nor_in_the_queue_is_runtime_of_a_job_that_was_remo
     held, tried_twice = ({"RemoteWallClockTime": wall_s} for wall_s in (40.0, 500.0))
     path = tmp_path / "history.json"
     path.write_text(json.dumps([CONDOR[0] | tried_twice, CONDOR[4] | {"EnteredCurrentStatus": MARCH_S + 9000} | held]))
-    (chunk,) = TableReader().read(str(path), ReadParams())
+    (chunk,) = READERS["table"].read(str(path), ReadParams())
     assert chunk.rows["runtime_s"].to_list() == [100.0, 40.0]  # of the first, what its last try took
     never_began = {"JobStartDate": None, "JobCurrentStartDate": None, "RemoteWallClockTime": 0.0}
     path.write_text(json.dumps([CONDOR[0] | tried_twice, CONDOR[4] | never_began]))
-    (chunk,) = TableReader().read(str(path), ReadParams())
+    (chunk,) = READERS["table"].read(str(path), ReadParams())
     assert chunk.rows["started_at"].isna().to_list() == [False, True]
 
 
@@ -646,7 +645,7 @@ def test_what_condor_would_work_out_when_asked_is_missing_and_refuses_no_run(tmp
         json.dumps([CONDOR[0] | used, CONDOR[1] | used | {"RequestMemory": by_default}])
     )
     params = ReadParams(features=["RequestDisk"])
-    (chunk,) = TableReader().read(str(tmp_path / "history.json"), params)
+    (chunk,) = READERS["table"].read(str(tmp_path / "history.json"), params)
     assert chunk.refused.empty
     assert chunk.rows["requested_memory_bytes"].fillna(0).tolist() == [2048 * 2**20, 0]
     assert chunk.rows[["peak_memory_bytes", "features"]].isna().all(axis=None)

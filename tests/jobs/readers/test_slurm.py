@@ -12,8 +12,7 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting, WhorlError
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers import slurm
-from tasks.jobs.readers.slurm import SlurmReader
+from tasks.jobs.readers import READERS, slurm
 
 NEW_YORK = ReadParams(time_zone="America/New_York")
 HEADER = "JobID|Submit|Start|End|State|Elapsed|MaxRSS|TotalCPU|User|JobName"
@@ -36,7 +35,7 @@ def log(tmp_path: Path, *lines: str, header: str = HEADER) -> str:
 
 
 def read(path: str, params: ReadParams = NEW_YORK) -> tuple[pd.DataFrame, pd.DataFrame]:
-    chunks = list(SlurmReader().read(path, params))
+    chunks = list(READERS["slurm"].read(path, params))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 
@@ -95,7 +94,7 @@ def test_a_job_keeps_its_steps_wherever_blocks_end(tmp_path: Path, monkeypatch: 
     whole, _ = read(path)
     monkeypatch.setattr("tasks.intake.files.BLOCK_BYTES", 500)
     monkeypatch.setattr(slurm, "CHUNK_LINES", 3)
-    chunks = list(SlurmReader().read(path, NEW_YORK))
+    chunks = list(READERS["slurm"].read(path, NEW_YORK))
     assert len(chunks) > 2
     pd.testing.assert_frame_equal(pd.concat([chunk.rows for chunk in chunks], ignore_index=True), whole)
     assert whole["peak_memory_bytes"].notna().sum() == 6
@@ -168,7 +167,7 @@ def test_blank_lines_and_headers_of_joined_exports_are_no_rows(tmp_path: Path) -
     ],
 )
 def test_slurm_is_told_from_other_text(head: str, is_slurm: bool) -> None:
-    assert SlurmReader().sniff(head.encode(), "log.txt") is is_slurm
+    assert READERS["slurm"].sniff(head.encode(), "log.txt") is is_slurm
 
 
 # The real log: 4,285 rows of sacct without a header
@@ -197,7 +196,7 @@ def test_the_real_log_is_read_whole(phillips: Path) -> None:
     assert first["ended_at"] == pd.Timestamp("2017-01-02 01:42:19")  # 20:42:19 in New York
     # the rows whose ReqMem is 2147486648Mn ask for 8 × 3000 MiB, as their ReqTRES says
     assert (rows["requested_memory_bytes"] == 8 * 3000 * 2**20).sum() == 4238
-    assert SlurmReader().sniff(phillips.read_bytes()[: 64 * 1024], str(phillips))
+    assert READERS["slurm"].sniff(phillips.read_bytes()[: 64 * 1024], str(phillips))
 
 
 def test_a_surplus_bar_is_refused_where_it_may_not_be_the_names(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tasks.jobs import intake
 from tasks.jobs.intake import pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
-from tasks.jobs.readers.spark import SparkReader, parts_of
+from tasks.jobs.readers.spark import parts_of
 from tasks.jobs.readers.spark_events import MAX_STEPS, Tokens
 from tasks.params import ReadLimits
 from tasks.warehouse.place import Warehouse
@@ -30,7 +30,7 @@ PACKED = sorted(path for path in LOGS.iterdir() if path.suffix in (".zstd", ".lz
 
 
 def read(path: Path, params: ReadParams | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    chunks = list(SparkReader().read(str(path), params or ReadParams()))
+    chunks = list(READERS["spark"].read(str(path), params or ReadParams()))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 

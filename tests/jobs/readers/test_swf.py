@@ -14,7 +14,7 @@ from tasks.errors import BadInput
 from tasks.intake import files
 from tasks.intake.files import Chunk
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers.swf import SwfReader
+from tasks.jobs.readers import READERS
 
 NASA = Path(os.environ.get("WHORL_DATASETS", "-")) / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 START = pd.Timestamp("2001-09-09 01:46:40")
@@ -54,7 +54,7 @@ def read(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     if content is not None:
         Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
-    chunks = list(SwfReader().read(str(path), params or ReadParams()))
+    chunks = list(READERS["swf"].read(str(path), params or ReadParams()))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 
@@ -208,7 +208,7 @@ def test_the_rows_do_not_depend_on_the_size_of_a_block(log: Path, monkeypatch: p
     text = HEADER + "".join(f"{fields(job=str(job))}\n" + "; pause\n" * (job % 3) for job in range(20))
     whole, _ = read(log, text)
     monkeypatch.setattr(files, "BLOCK_BYTES", 200)
-    chunks: list[Chunk] = list(SwfReader().read(str(log), ReadParams()))
+    chunks: list[Chunk] = list(READERS["swf"].read(str(log), ReadParams()))
     assert len(chunks) > 2
     pd.testing.assert_frame_equal(pd.concat([chunk.rows for chunk in chunks], ignore_index=True), whole)
 
@@ -235,7 +235,7 @@ def test_another_kind_of_file_is_refused_whole(
 
 @pytest.mark.parametrize(("head", "is_swf"), SNIFFED.values(), ids=SNIFFED)
 def test_the_format_is_told_by_its_content(head: bytes, is_swf: bool) -> None:
-    assert SwfReader().sniff(head, "log.txt") is is_swf
+    assert READERS["swf"].sniff(head, "log.txt") is is_swf
 
 
 @pytest.mark.skipif(not NASA.is_file(), reason=NO_NASA)

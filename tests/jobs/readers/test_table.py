@@ -28,7 +28,8 @@ from tasks.jobs.columns import COLUMNS, CONDITIONS, LIST_COLUMNS, MADE_COLUMNS, 
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, Measured, ReadParams
-from tasks.jobs.readers.table import TableReader, in_microseconds
+from tasks.jobs.readers import READERS
+from tasks.jobs.readers.table import in_microseconds
 from tasks.params import ReadLimits
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
@@ -42,7 +43,7 @@ LINE = "r1,etl,2026-01-01T12:00:00,1.5,completed,1024"
 
 
 def read(path: Path | str, params: ReadParams = DEFAULT) -> tuple[pd.DataFrame, pd.DataFrame]:
-    chunks = list(TableReader().read(str(path), params))
+    chunks = list(READERS["table"].read(str(path), params))
     rows, refused = ([getattr(chunk, part) for chunk in chunks] for part in ("rows", "refused"))
     return pd.concat(rows, ignore_index=True), pd.concat(refused, ignore_index=True)
 
@@ -255,7 +256,7 @@ def test_columns_may_be_renamed_and_a_renamed_one_wins(tmp_path: Path) -> None:
 
 def unread(tmp_path: Path, more: list[str], **params: Any) -> list[str]:
     (tmp_path / "log.csv").write_text(f"{','.join([HEADER, *more])}\n{','.join([LINE, *more])}\n")
-    (chunk,) = TableReader().read(str(tmp_path / "log.csv"), ReadParams(**params))
+    (chunk,) = READERS["table"].read(str(tmp_path / "log.csv"), ReadParams(**params))
     return [line for line in chunk.understood if line.startswith("not read: ")]
 
 
@@ -269,7 +270,7 @@ def test_columns_that_are_not_read_are_named_and_no_more_than_a_line_holds(tmp_p
 def test_of_a_list_of_which_one_entry_is_read_the_others_are_not_named(tmp_path: Path) -> None:
     steps = [{"startTimeEpoch": 1_709_258_400_000, "endTimeEpoch": 1_709_258_460_000, "completed": True}] * 2
     (tmp_path / "runs.json").write_text(json.dumps([{"id": "a", "name": "etl", "attempts": steps}]))
-    (chunk,) = TableReader().read(str(tmp_path / "runs.json"), ReadParams())
+    (chunk,) = READERS["table"].read(str(tmp_path / "runs.json"), ReadParams())
     assert not [line for line in chunk.understood if line.startswith("not read: ")]
 
 
@@ -352,12 +353,12 @@ def test_features_of_parquet_keep_their_types_and_lists_are_none(tmp_path: Path)
     run = {"run_id": "r1", "name": "etl", "started_at": at, "runtime_s": 1.5}
     mine = {"files": 12, "share": 0.25, "nan": np.nan, "ok": True, "made_at": at, "tags": ["a"]}
     pd.DataFrame([run | mine]).to_parquet(tmp_path / "log.parquet")
-    (chunk,) = TableReader().read(str(tmp_path / "log.parquet"), ReadParams(features=["all"]))
+    (chunk,) = READERS["table"].read(str(tmp_path / "log.parquet"), ReadParams(features=["all"]))
     told = json.loads(chunk.rows["features"].iloc[0])
     assert told.pop("made_at").startswith("2026-01-01 12:00:00")
     assert told == {"files": 12, "share": 0.25, "ok": True}
     with pytest.raises(BadInput, match=r"column 'tags' is of type 'list<.*>'; expected text, numbers or times"):
-        list(TableReader().read(str(tmp_path / "log.parquet"), ReadParams(features=["tags"])))
+        list(READERS["table"].read(str(tmp_path / "log.parquet"), ReadParams(features=["tags"])))
 
 
 def test_without_features_named_none_are_kept_and_a_column_called_features_is_no_exception(tmp_path: Path) -> None:
@@ -383,7 +384,7 @@ ETL = {"run_id": "1", "name": "etl", "started_at": "2026-01-01T00:00:00Z", "runt
 
 def read_runs(path: Path, runs: list[dict[str, Any]], **params: Any) -> tuple[pd.DataFrame, list[str]]:
     pd.DataFrame(runs).to_csv(path, index=False)
-    chunks = list(TableReader().read(str(path), ReadParams(**params)))
+    chunks = list(READERS["table"].read(str(path), ReadParams(**params)))
     refused = [reason for chunk in chunks for reason in chunk.refused["reason"]]
     return pd.concat([chunk.rows for chunk in chunks]), refused
 
@@ -454,7 +455,7 @@ def test_builds_of_github_are_read_in_one_go_with_the_map_of_the_readme(request:
     readme = (Path(__file__).parents[3] / "tasks" / "jobs" / "README.md").read_text()
     call = readme[readme.index("jobs ingest builds.csv.gz") :].partition("\n\n")[0].split()
     columns = dict(word.split("=") for flag, word in pairwise(call) if flag == "--map")
-    chunks = list(TableReader().read(str(path), ReadParams(columns=columns)))
+    chunks = list(READERS["table"].read(str(path), ReadParams(columns=columns)))
     rows = pd.concat([chunk.rows for chunk in chunks])
     request.addfinalizer(partial(csv.field_size_limit, csv.field_size_limit(2**30)))  # it is of the whole process
     with gzip.open(path, "rt") as file:

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.intake.files import Chunk
-from tasks.nodes import intake, steps
+from tasks.nodes import steps
 from tasks.nodes.execution import Execution, MetricValue, SampledMetric, table_of, write_part
 from tasks.nodes.intake import find_files, left_out_line
 from tasks.nodes.params import ReadParams
@@ -181,11 +181,12 @@ def test_nodes_and_ids_of_two_databases_in_a_source_stay_apart(warehouse, databa
     for path in databases("1", "2"):
         put(warehouse, path)
     assert held(warehouse) == [
-        ("1", "worker-2", "m", 1.0), ("2", "worker-2", "m", 1.0),
         ("aws/benchmarks/1", "aws/benchmarks/worker-2", "m", 2.0),
         ("aws/benchmarks/2", "aws/benchmarks/worker-2", "m", 2.0),
+        ("benchmarks/1", "benchmarks/worker-2", "m", 1.0), ("benchmarks/2", "benchmarks/worker-2", "m", 1.0),
     ]  # fmt: skip
-    assert machines(warehouse) == [("log", "aws/benchmarks/worker-2", "unknown"), ("log", "worker-2", "unknown")]
+    names = ("aws/benchmarks/worker-2", "benchmarks/worker-2")
+    assert machines(warehouse) == [("log", name, "unknown") for name in names]
     assert ask(warehouse, "SELECT count(*) FROM nodes.telemetry JOIN nodes.executions USING (execution_id)") == [(4,)]
 
 
@@ -223,86 +224,11 @@ def test_a_log_that_is_refused_counts_once_whatever_is_wrong_with_it(warehouse, 
     assert ask(warehouse, "SELECT count(*) > 2 FROM ops.quarantine") == [(True,)]
 
 
-PLAIN_HEADER = "execution_id,node,benchmark,started_at,metric,value\n"
-SHARED = "{} is in this source already, of .*run.db, whose names say nothing beyond it; expected another {}; read it"
-
-
-@pytest.fixture
-def run_db(tmp_path, database):
-    """set/run.db: execution 1 on worker-2, execution 2 on worker-3."""
-    (tmp_path / "set").mkdir()
-    rows = [{"id": "1", "node_id": "worker-2"}, {"id": "2", "node_id": "worker-3"}]
-    return database(rows, [("1", "m", "1", 1.0, "s"), ("2", "m", "2", 2.0, "s")], name="set/run.db")
-
-
-@pytest.fixture
-def table_beside(run_db):
-    """A function that writes a table beside the database."""
-
-    def write(name, *rows):
-        path = run_db.with_name(name)
-        path.write_text(PLAIN_HEADER + "".join(f"{execution},{node},x,2026-01-31,m,9\n" for execution, node in rows))
-        return path
-
-    return write
-
-
-def put_all(warehouse, *paths):
-    for path in paths:
-        put(warehouse, path)
-
-
-def held_values(warehouse):
-    return [(execution, node, value) for execution, node, _, value in held(warehouse)]
-
-
-@pytest.mark.parametrize(
-    ("rows", "what", "told"),
-    [
-        ([("a", "worker-2")], "node", "node 'worker-2'"),
-        ([("a", "worker-3"), ("b", "n1"), ("c", "worker-2")], "node", r"node 'worker-2' \(and 1 more\)"),
-        ([("a", "n1"), ("2", "n1")], "execution id", "execution id '2'"),
-    ],
-)
-def test_a_table_behind_a_database_with_its_names_is_refused_as_a_whole(
-    warehouse, run_db, table_beside, rows, what, told
-):
-    put_all(warehouse, run_db)
-    before = hash_tables(warehouse)
-    with pytest.raises(BadInput, match=SHARED.format(told, what)):
-        put_all(warehouse, table_beside("t.csv", *rows))
-    assert hash_tables(warehouse) == before
-    assert list((warehouse.home / "landing" / "nodes").glob(".reading-*")) == []
-
-
-def test_a_table_with_names_of_its_own_is_read_behind_a_database_and_read_again(warehouse, run_db, table_beside):
-    path = table_beside("t.csv", ("a", "n1"))
-    put_all(warehouse, run_db, path, path, run_db)
-    assert held_values(warehouse) == [("1", "worker-2", 1.0), ("2", "worker-3", 2.0), ("a", "n1", 9.0)]
-
-
-def test_in_one_call_a_database_gives_way_to_a_table(warehouse, run_db, table_beside):
-    table_beside("t.csv", ("1", "worker-2"))
-    files = steps.find_files([str(run_db.parent)], ReadParams())
-    assert [path.rpartition("/")[2] for path in files] == ["t.csv", "run.db"]
-    put_all(warehouse, *files)
-    assert held_values(warehouse) == [
-        ("1", "worker-2", 9.0),
-        ("run/1", "run/worker-2", 1.0),
-        ("run/2", "run/worker-3", 2.0),
-    ]
-
-
-def test_a_source_in_which_both_are_one_already_goes_on_as_it_was(warehouse, run_db, table_beside, monkeypatch):
-    put_all(warehouse, run_db)
-    earlier = table_beside("t.csv", ("a", "worker-2"))
-    with monkeypatch.context() as before:
-        before.setattr(intake, "not_shared", lambda chunks, *_: chunks)
-        put_all(warehouse, earlier)
-    put_all(warehouse, earlier, table_beside("u.csv", ("b", "worker-2")))
-    assert [row[:2] for row in held_values(warehouse)][2:] == [("a", "worker-2"), ("b", "worker-2")]
-    with pytest.raises(BadInput, match=SHARED.format("node 'worker-3'", "node")):
-        put_all(warehouse, table_beside("v.csv", ("c", "worker-3")))
+def test_a_database_and_a_table_beside_it_stay_apart(warehouse, table, databases):
+    first, _ = databases("1")
+    put(warehouse, first)
+    put(warehouse, table("t.csv", "1,worker-2,t,x,2026-01-31,m,9"))
+    assert [row[:2] for row in held(warehouse)] == [("1", "worker-2"), ("benchmarks/1", "benchmarks/worker-2")]
 
 
 def test_a_rebuilt_warehouse_holds_the_same_rows(warehouse, table, tmp_path):

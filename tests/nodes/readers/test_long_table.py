@@ -395,3 +395,11 @@ def test_values_of_a_long_table_may_carry_their_units(found_in):
     expected = {"bw": (9.4, "Gbit/s"), "lat": (12.0, "us"), "n": (3.0, ""), "odd": (5.0, "parrots/s")}
     assert found.told(name) == expected
     assert found.refused["place"].to_list() == [6, 7, 8, 9, 10]
+
+
+def test_a_date_and_a_clock_in_two_columns_are_one_time(found_in):
+    found = found_in(
+        "Server,Test,Date,Time,Metrik,Wert\ns1,cpu,2026-03-17,06:00:00,rate,1\ns1,cpu,2026-03-17,18:00:00,rate,2\n"
+    )
+    assert found.executions["started_at"].astype("str").to_list() == ["2026-03-17 06:00:00", "2026-03-17 18:00:00"]
+    assert found.metrics["metric"].to_list() == ["rate", "rate"]

@@ -10,7 +10,8 @@ import pytest
 from tasks.errors import BadInput
 from tasks.workloads.intake import find_files, read_telemetry, sha256_of
 from tasks.workloads.params import ReadParams
-from tasks.workloads.readers.sadf import SadfReader, is_sar, section_files
+from tasks.workloads.readers import READERS
+from tasks.workloads.readers.sadf import is_sar, section_files
 
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"
 SWITCHES = "# hostname;interval;timestamp;proc/s;cswch/s\n"
@@ -119,7 +120,7 @@ def test_files_that_hold_one_section_each_are_one_run(sections, pattern, run_id,
     files = sections(pattern)
     assert find_files([str(tmp_path)]) == find_files([str(files[2])]) == [str(sorted(files)[0])]
     others = ", ".join(one.name for one in sorted(files)[1:])
-    assert SadfReader().read(str(files[0]), ReadParams()).understood == (f"with the sections of {others}",)
+    assert READERS["sadf"].read(str(files[0]), ReadParams()).understood == (f"with the sections of {others}",)
     [run] = read_telemetry([str(tmp_path)], ReadParams(label_from="stem")).runs
     assert (run.run_id, run.workload, run.n_samples) == (run_id, run_id.partition("/")[2], 6)
     assert {"cpu.all.pct_user", "sar.tps", "sar.kbmemfree", "iface.eth0.rxpck"} <= set(run.names)
@@ -286,7 +287,7 @@ def test_other_files_of_sysstat_say_what_prints_them(found_in, content):
 
 @pytest.mark.parametrize("head", ["Time; cpu; mem\n12:00:01; 5; 7\n", "time; host; cpu\n1; vm; 5\n"])
 def test_a_table_with_blanks_behind_its_semicolons_is_none_of_sysstat(head):
-    assert not SadfReader().sniff(head.encode(), "table.csv")
+    assert not READERS["sadf"].sniff(head.encode(), "table.csv")
 
 
 OTHERS = {

@@ -39,8 +39,20 @@ def test_times_may_be_unix_times_in_any_unit_or_text(found_in, first):
 
 
 def test_seconds_since_some_start_have_no_date(found_in):
-    told = found_in("elapsed,a\n0,1\n1,2\n", columns={"at_s": "elapsed"}).runs[0].telemetry
-    assert (told.started_at, told.at_s.tolist()) == (None, [0, 1])
+    for columns in ({"at_s": "elapsed"}, {}):
+        told = found_in("elapsed,a\n0,1\n1,2\n", columns=columns).runs[0].telemetry
+        assert (told.started_at, told.at_s.tolist()) == (None, [0, 1])
+
+
+def test_a_date_and_a_clock_in_two_columns_are_one_time(found_in):
+    told = found_in("Date,Time,a\n13.11.2023,23:59:59.5,1\n14.11.2023,00:00:00.5,2\n14.11.2023,,3\n")
+    (run,) = told.runs
+    assert (run.telemetry.started_at, run.telemetry.at_s.tolist()) == (
+        datetime(2023, 11, 13, 23, 59, 59, 500_000),
+        [0, 1],
+    )
+    assert run.telemetry.names == ("a",)
+    assert len(told.refused) == 1  # a date without its clock is no time
 
 
 def test_a_table_without_a_time_needs_an_interval(found_in):

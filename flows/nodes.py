@@ -168,10 +168,8 @@ class PreparedParams(forms.OfSourceParams):
     score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
-class NodePreprocessParams(forms.OfSourceParams):
+class NodePreprocessParams(PreparedParams):
     """The preprocessing of the metrics of a source."""
-
-    preprocess: of_nodes.PreprocessParams = of_nodes.PreprocessParams()
 
 
 @flow(lambda: forms.of_source("preprocess the metrics of"))
@@ -180,7 +178,7 @@ def nodes_preprocess(params: NodePreprocessParams) -> dict[str, Any]:
 
     Scores are ratios to that reference: they can be compared until it is made anew, with other data or parameters."""
     warehouse, source = params.warehouse, params.source
-    metrics = preprocess(warehouse, source, params.preprocess, str(flow_run.id))
+    metrics = preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))
     done = (
         f"{metrics['n_kept']:,} of {counted(metrics['n_recorded'], 'metric')} kept, from "
         f"{counted(metrics['n_executions'], 'execution')}; {PAPER}. The paper's rule of orientation contradicts what "
@@ -205,7 +203,9 @@ def nodes_rank(params: NodeRankParams) -> dict[str, Any]:
     warehouse, source = params.warehouse, params.source
     in_use = champion(warehouse.models, WORD, source, KIND)
     model_id = (
-        in_use.model_id if in_use else preprocess(warehouse, source, params.preprocess, str(flow_run.id))["model_id"]
+        in_use.model_id
+        if in_use
+        else preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))["model_id"]
     )
     ranking = rank(warehouse, source, params.score, model_id)
     title = f"The ranking of the nodes of source {source}"
@@ -457,6 +457,8 @@ def _shown(params: NodeTrainParams | NodeTuneParams, answer: Mapping[str, Any], 
 
 def budget_words(detector: LearnedVerdicts) -> str:
     """What the threshold costs, in a sentence."""
+    if detector["alarms_per_day"] is None:
+        return "The threshold was chosen by the share of flags that is asked for."
     a_day, n, per_day = detector["alarms_per_day"], detector["n_learned"], detector["executions_per_day"]
     if per_day is None:
         span, expected = f"in as many executions as these {n:,}, as nobody knows when they ran", a_day

@@ -224,7 +224,9 @@ def nodes_ingest(inputs: StageInputs[NodesParams]) -> NodeOutcome:
 @node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
 def nodes_preprocess(inputs: StageInputs[NodesParams]) -> NodeOutcome:
     """Which metrics count, and which way; the reference that nodes are measured against."""
-    preprocessing = node_answers.preprocess(*inputs.where, inputs.settings.preprocess, str(flow_run.id))
+    preprocessing = node_answers.preprocess(
+        *inputs.where, inputs.settings.preprocess, inputs.settings.score, str(flow_run.id)
+    )
     return _model("nodes", inputs.warehouse, preprocessing) | {"said": "metrics that count are chosen"}
 
 

@@ -340,7 +340,7 @@ def rank(
     source_name = source_with_rows(warehouse, source, "nodes")
     with progress_bar(call, first="reading executions"):
         if champion(warehouse.models, "nodes", source_name, KIND) is None:
-            answers.preprocess(warehouse, source_name, nodes.preprocess, "")
+            answers.preprocess(warehouse, source_name, nodes.preprocess, nodes.score, "")
         ranking = answers.rank(warehouse, source_name, nodes.score, "")
     scores, watched = answers.read_scores(warehouse, source_name), answers.read_watched(warehouse, source_name)
     names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}

@@ -63,7 +63,9 @@ class Ranked(TypedDict):
     most_suspicious: str
 
 
-def preprocess(warehouse: Warehouse, source: str, preprocess: PreprocessParams, run_id: str) -> Preprocessed:
+def preprocess(
+    warehouse: Warehouse, source: str, preprocess: PreprocessParams, score: ScoreParams, run_id: str
+) -> Preprocessed:
     """Decide what counts of each metric of a source, and freeze the reference that its nodes are measured against.
 
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
@@ -71,13 +73,13 @@ def preprocess(warehouse: Warehouse, source: str, preprocess: PreprocessParams, 
     from tasks.nodes.ranking.node_scores import save_reference
 
     history, version = history_of(warehouse, source)
-    preprocessor, reference = learn(history, preprocess)
+    preprocessor, reference = learn(history, preprocess, score)
     table, n_recorded, n_kept = decisions(preprocessor), len(preprocessor.metrics), len(preprocessor.kept)
-    parameters = {"preprocess": preprocess.model_dump(mode="json"), "reference": reference.stated}
+    parameters = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
     n_disagree = int((~table["agrees"].fillna(True).astype(bool)).sum())
     card = new_card(
         word=WORD, source=source, kind=KIND, run_id=run_id, data_version=version, seed=SEED,
-        parameters=parameters,
+        parameters=parameters | {"reference": reference.stated},
         figures={"recorded": n_recorded, "kept": n_kept, "disagree": n_disagree},
         identity=f"{parameters}{code_version()}",
     )  # fmt: skip
@@ -138,7 +140,7 @@ class Answers:
     calm: "NodeTables"
 
 
-def learn(history: History, params: PreprocessParams) -> "tuple[Preprocessor, ReferenceFleet]":
+def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tuple[Preprocessor, ReferenceFleet]":
     """What becomes of each metric, learned from all executions, and the fleet that nodes are measured against.
 
     The fleet are all nodes, by their executions that were neither stressed nor disturbed."""
@@ -149,7 +151,7 @@ def learn(history: History, params: PreprocessParams) -> "tuple[Preprocessor, Re
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     nodes = sorted(history.executions.loc[calm, "node"].astype(str).unique())
     stated = _stated(nodes, emulated_nodes(history))
-    return preprocessor, learn_reference(tables_of(history, preprocessor), calm, stated)
+    return preprocessor, learn_reference(tables_of(history, preprocessor), calm, score, stated)
 
 
 def answer(history: History, preprocessor: "Preprocessor", reference: "ReferenceFleet", score: ScoreParams) -> Answers:
@@ -250,10 +252,11 @@ def thread_scores_of(history: History) -> pd.DataFrame:
     from tasks.nodes.ranking.node_scores import score_nodes
     from tasks.nodes.ranking.places import ASPECTS, by_threads
 
-    preprocessor, reference = learn(history, PreprocessParams())
+    score = ScoreParams()
+    preprocessor, reference = learn(history, PreprocessParams(), score)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     tables = by_threads(tables_of(history, preprocessor).of_executions(calm), history)
-    scores = score_nodes(tables, reference, ScoreParams())
+    scores = score_nodes(tables, reference, score)
     frame = pd.DataFrame(scores.by_aspect(), columns=list(scores.levels.aspects)).reindex(
         columns=list(ASPECTS.values())
     )

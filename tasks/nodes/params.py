@@ -33,6 +33,11 @@ class PreprocessParams(Params):
 class ScoreParams(Params):
     """How nodes are scored and ranked."""
 
+    basis: Literal["throughput", "all"] = Field(
+        "throughput",
+        description="Metrics that count: rates alone where a benchmark has any, else times; all: for who serves "
+        "requests and cares for latencies as much as for rates",
+    )
     left_out_aspects: list[str] = Field(
         ["application"],
         max_length=100,
@@ -65,11 +70,19 @@ class DetectorParams(Params):
 class BudgetParams(Params):
     """How many false alarms may be raised; the threshold of verdicts follows from it."""
 
+    by: Literal["alarms", "precision", "recall"] = Field(
+        "alarms",
+        description="alarms: false ones a day over the fleet, for who watches; precision, recall: of flagged "
+        "executions, for who looks at single ones and has recorded stress",
+    )
     alarms_per_day: float = Field(
         1.0,
         gt=0,
         le=10_000,
         description="False alarms a day over the whole fleet that whoever is on call will look at; less finds less",
+    )
+    share: float = Field(
+        0.9, gt=0, lt=1, description="The precision, or the recall, that is wanted, where one of them chooses"
     )
 
 

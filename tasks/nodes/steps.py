@@ -305,7 +305,7 @@ def tune(
 
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     journal = warehouse.home / JOURNALS / f"nodes-{source}.journal"
-    tuned = searched(history, model, preprocess, search, journal)
+    tuned = searched(history, model, preprocess, score, search, journal)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
     with whole(table) as draft:
         tuned.trials.to_parquet(draft, index=False)

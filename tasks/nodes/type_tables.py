@@ -73,7 +73,7 @@ class TypeTable:
     nodes: (n,) numbers of nodes in `NodeNames`. metrics, units: (m,) names and base units. natural: (n, m) in base
     units, NaN where not measured. orientation: (m,) 1 where more is better, -1 where less is. scaled: (n, m) oriented
     and brought to one scale, NaN where not measured. is_directed: (m,) false where neither more nor less is better and
-    the orientation is a guess."""
+    the orientation is a guess; None: all are."""
 
     name: str
     aspect: str
@@ -84,7 +84,7 @@ class TypeTable:
     natural: Floats
     orientation: Floats
     scaled: Floats
-    is_directed: Bools
+    is_directed: Bools | None = None
 
     def where(self, is_kept: Bools) -> "TypeTable":
         """The rows for which the mask (n,) is true."""
@@ -105,7 +105,7 @@ class TypeTable:
             natural=self.natural[:, is_kept],
             orientation=self.orientation[is_kept],
             scaled=self.scaled[:, is_kept],
-            is_directed=self.is_directed[is_kept],
+            is_directed=None if self.is_directed is None else self.is_directed[is_kept],
         )
 
 

@@ -84,8 +84,8 @@ class LearnedVerdicts(TypedDict):
     """model_id: of the detector, which is in use now. figures: out of fold, empty where no stress is known.
 
     n_learned: executions, n_stressed of them known to be. threshold: in logits. alarms_per_day: false ones to be
-    expected over the fleet at executions_per_day. Without known times there is no pace: alarms_per_day is then of as
-    many executions as were learned from.
+    expected over the fleet at executions_per_day; None where a precision or a recall chose the threshold. Without known
+    times there is no pace: alarms_per_day is then of as many executions as were learned from.
     is_from_before: the same data, parameters and code had made this detector already."""
 
     model_id: str
@@ -94,7 +94,7 @@ class LearnedVerdicts(TypedDict):
     n_learned: int
     n_stressed: int
     threshold: float
-    alarms_per_day: float
+    alarms_per_day: float | None
     executions_per_day: float | None
     is_from_before: bool
 
@@ -165,10 +165,14 @@ def learn(
         return {**before, "model_id": present.model_id, "is_from_before": True}
 
     history, _ = benchmarks_of(warehouse, source, score)
-    learned = learn_verdicts(history, preprocess, detect, budget, alarm, left_out)
-    about = {name: getattr(learned, name) for name in ("figures", "n_learned", "n_stressed")}
-    about |= {"model_id": "", "data_version": version, **learned.model.budget.as_row(), "is_from_before": False}
-    answer = cast(LearnedVerdicts, about)
+    learned = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=left_out, seed=SEED)
+    fitted = learned.model.budget
+    answer = LearnedVerdicts(
+        model_id="", data_version=version, figures=learned.figures, n_learned=learned.n_learned,
+        n_stressed=learned.n_stressed, threshold=learned.model.threshold,
+        alarms_per_day=fitted.alarms_per_day if fitted else None,
+        executions_per_day=fitted.executions_per_day if fitted and fitted.is_timed else None, is_from_before=False,
+    )  # fmt: skip
     card = new_card(
         word=WORD, source=source, kind=DETECTOR, run_id=run_id, data_version=version, seed=SEED,
         parameters={**params, "key": key, "learned": dict(answer)}, figures=learned.figures, identity=f"{run_id}{key}",
@@ -196,7 +200,10 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> JudgedSource
         about: dict[str, Any] = {
             "key": key, "data_version": version, "n_executions": len(history.executions),
             "n_judged": int(judged.executions["probability"].notna().sum()),
-            "n_flagged": int(judged.executions["is_flagged"].sum()), **model.budget.as_row(), "judged_at": now(),
+            "n_flagged": int(judged.executions["is_flagged"].sum()), "threshold": model.threshold,
+            "alarms_per_day": model.budget.alarms_per_day if model.budget else None,
+            "executions_per_day": model.budget.executions_per_day if model.budget and model.budget.is_timed else None,
+            "judged_at": now(),
         }  # fmt: skip
         verdicts = {"verdicts": judged.executions.drop(columns="score"), "verdict_reasons": judged.reasons}
         kept = verdicts | {"judgings": pd.DataFrame([about])}

@@ -20,7 +20,6 @@ def make_table(rows, *, name="cpu-test", aspect="cpu", units=("1/s",), metrics=(
         natural=values,
         orientation=np.ones(m) if orientation is None else np.asarray(orientation, dtype=float),
         scaled=values,
-        is_directed=np.ones(m, dtype=bool),
     )
 
 

@@ -29,7 +29,7 @@ def shown(warehouse: Warehouse) -> NodesData:
 @pytest.fixture
 def preprocessed(nodes_log: Warehouse) -> Warehouse:
     """The source `log`, preprocessed."""
-    answers.preprocess(nodes_log, "log", PreprocessParams(), "")
+    answers.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
     return nodes_log
 
 
@@ -53,12 +53,12 @@ def test_answers_of_older_data_say_so_until_it_is_ranked_again(
     text = as_markdown(nodes_result(now))
     assert not now.is_outdated and "Older data:" not in text
     assert "3 executions are left out: the preprocessing knows none of their metrics" in text
-    answers.preprocess(preprocessed, "log", PreprocessParams(), "")
+    answers.preprocess(preprocessed, "log", PreprocessParams(), QUICK, "")
     assert ranked(preprocessed)["n_left_out"] == 0
 
 
-def test_metrics_are_marked_as_counting_by_the_reference(preprocessed: Warehouse) -> None:
-    ranked(preprocessed)
+def test_metrics_are_marked_as_counting_by_the_reference_and_not_by_todays_parameters(preprocessed: Warehouse) -> None:
+    ranked(preprocessed, ScoreParams(resamples=100, basis="all"))
     marked = fetch(
         preprocessed, "SELECT DISTINCT benchmark_type, metric FROM nodes.repeatability WHERE is_counted ORDER BY ALL"
     )
@@ -75,7 +75,7 @@ def test_the_same_answers_are_not_made_twice(preprocessed: Warehouse, monkeypatc
 
 def test_what_stress_does_to_a_node_says_nothing_against_it(campaign):
     history, _ = campaign(nodes=2, runs=30, types=1, quality={})
-    preprocessor, reference = answers.learn(history, PreprocessParams())
+    preprocessor, reference = answers.learn(history, PreprocessParams(), QUICK)
     found = answers.answer(history, preprocessor, reference, QUICK)
     assert found.watched["n_executions"].tolist() == [24, 24]  # of 30 each a fifth was stressed
     assert found.watched["n_low"].sum() <= 1

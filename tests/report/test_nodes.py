@@ -87,7 +87,7 @@ def test_what_watching_costs_is_not_made_up():
 
 
 def test_a_ranked_source_shows_ranking_decisions_and_repeatability(nodes_log, told):
-    answers.preprocess(nodes_log, "log", PreprocessParams(), "")
+    answers.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
     answers.rank(nodes_log, "log", QUICK, "")
     result = result_of(nodes_log)
     assert {figure.name for part in result.sections for figure in part.figures if figure.chart} == {"ranking"}

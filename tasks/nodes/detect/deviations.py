@@ -312,7 +312,7 @@ def headline_signs(table: TypeTable, params: DetectorParams) -> Floats:
 
 def directions_of(table: TypeTable) -> Floats:
     """1 where more of a metric is better, -1 where less is, 0 where neither: (m,)."""
-    return np.asarray(table.orientation * table.is_directed)
+    return np.asarray(table.orientation * (1.0 if table.is_directed is None else table.is_directed))
 
 
 def headline_score(z: Floats, signs: Floats) -> Floats:

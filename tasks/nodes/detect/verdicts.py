@@ -51,7 +51,7 @@ from tasks.nodes.detect.deviations import (
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
 from tasks.nodes.node_words import FAR, LEAST_DEVIATION
-from tasks.nodes.params import SEED, AlarmParams, BudgetParams, DetectorParams, PreprocessParams
+from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.tools import resolution
 from tasks.nodes.type_tables import (
@@ -78,18 +78,16 @@ DAY_H = 24.0
 
 @dataclass(frozen=True)
 class Budget:
-    """threshold: scores, in logits, above it are flagged. alarms_per_day: false ones to be expected over the fleet at
-    its pace, executions_per_day; not is_timed: nobody knows when they ran, and all of them count as one day's."""
+    """threshold: scores above it are flagged. alarms_per_day: false ones to be expected over the fleet at its pace,
+    executions_per_day; not is_timed: nobody knows when they ran, and all of them count as one day's. flagged_share: of
+    calm executions. n_alarms: raised in training at the rung next to it; with few the expectation is a guess."""
 
     threshold: float
     alarms_per_day: float
     executions_per_day: float
+    flagged_share: float
+    n_alarms: int
     is_timed: bool = True
-
-    def as_row(self) -> dict[str, float | None]:
-        """What tables say of it: no pace where nobody knows of any."""
-        pace_per_day = self.executions_per_day if self.is_timed else None
-        return {"threshold": self.threshold, "alarms_per_day": self.alarms_per_day, "executions_per_day": pace_per_day}
 
 
 def threshold_of_alarms(
@@ -124,8 +122,9 @@ def threshold_of_alarms(
     threshold = max(_quantile(used, share), EVEN_ODDS)
     share = min(share, max(float((used > threshold).mean()), LEAST_SHARE)) if threshold == EVEN_ODDS else share
     expected = float(np.exp(np.interp(np.log(share), np.log(shares), rates))) * per_day
+    nearest = int(np.abs(np.log(RUNGS / max(share, RUNGS[-1]))).argmin())
     is_timed = int((~np.isnan(at_h)).sum()) > 1
-    return Budget(threshold, expected, per_day, is_timed)
+    return Budget(threshold, expected, per_day, share, int(counts[nearest]), is_timed)
 
 
 def degraded_until_now(
@@ -158,6 +157,24 @@ def pace(at_h: Floats, least_days: float = 0.0) -> float:
     known = at_h[~np.isnan(at_h)]
     span_h = float(known.max() - known.min()) if len(known) > 1 else DAY_H
     return len(at_h) / max(span_h, least_days * DAY_H, 1 / DAY_H) * DAY_H
+
+
+def threshold_of_share(scores: Floats, is_stressed: Bools, by: str, wanted: float) -> float:
+    """The lowest threshold with this precision, or the highest with this recall, over labelled executions. (n,) each.
+
+    Where no threshold has the precision: the one with the best. Raises ValueError without a stressed execution."""
+    if not is_stressed.any():
+        raise ValueError(f"no execution is known to be stressed; a threshold by {by} is chosen on these")
+    order = np.argsort(-scores, kind="stable")
+    hits = np.cumsum(is_stressed[order])
+    precision, recall = hits / np.arange(1, len(order) + 1), hits / is_stressed.sum()
+    if by == "recall":
+        place = int(np.argmax(recall >= wanted))
+    else:
+        reached = np.flatnonzero(precision >= wanted)
+        place = int(reached[-1]) if len(reached) else int(precision.argmax())
+    following = scores[order][place + 1] if place + 1 < len(order) else scores[order][place] - 1
+    return float((scores[order][place] + following) / 2)
 
 
 def independent_rate(share: Floats, alarm: AlarmParams) -> Floats:
@@ -296,11 +313,14 @@ SHOWN = ("auprc", "f1_outlier", "precision", "recall", "false_alarms_per_1000")
 
 @dataclass(frozen=True)
 class VerdictModel:
-    """A detector with what it reads executions by, and the threshold of its verdicts."""
+    """A detector with what it reads executions by, and the threshold of its verdicts, in logits.
+
+    budget: what the threshold was chosen by; None where a precision or a recall was asked for."""
 
     preprocessor: Preprocessor
     detector: FittedDetector
-    budget: Budget
+    threshold: float
+    budget: Budget | None
 
 
 @dataclass(frozen=True)
@@ -329,19 +349,21 @@ def learn_verdicts(
     detect: DetectorParams,
     budget: BudgetParams,
     alarm: AlarmParams,
+    *,
     under_alarm: Collection[str] = (),
+    seed: int = 0,
 ) -> Learned:
     """Learn from all executions of a source; thresholds and figures come from scores that are out of fold.
 
     under_alarm: ids of executions that are not taken for calm, whoever says so: their nodes look degraded.
-    Raises BadInput where nothing can be learned."""
+    Raises BadInput where nothing can be learned, and where precision or recall is asked for and no stress is known."""
     executions = history.executions
     stressed, calm = (mask_of(executions).to_numpy(dtype=bool) for mask_of in (is_stressed, is_unstressed))
     calm = calm & ~executions["execution_id"].isin(under_alarm).to_numpy(dtype=bool)
     hours = hours_of(executions)
     preprocessor = fit(history, preprocess)
     tables = tables_of(history, preprocessor)
-    fitted = fit_detector(tables, hours, stressed | calm, stressed, calm, detect, seed=SEED)
+    fitted = fit_detector(tables, hours, stressed | calm, stressed, calm, detect, seed=seed)
     scores = fitted.in_training
     if not fitted.types:
         is_many = (type_names(executions)[calm].value_counts() >= FEWEST).any()
@@ -349,10 +371,19 @@ def learn_verdicts(
         few = ("no benchmark has five calm ones", wanted, "run it more often")
         alike = ("no metric of theirs varies", "values as they were measured", "export them with all their digits")
         raise BadInput(f"{len(executions)} executions", *(alike if is_many else few))
-    well = calm & ~degraded_until_now(executions, scores, calm, hours, alarm)
-    kept = threshold_of_alarms(executions, scores, well, hours, budget, alarm, least_days=1.0)
-    figures = _figures(executions, scores, stressed, calm, kept.threshold)
-    model = VerdictModel(preprocessor, fitted, kept)
+    alarm_budget: Budget | None = None
+    if budget.by == "alarms":
+        well = calm & ~degraded_until_now(executions, scores, calm, hours, alarm)
+        alarm_budget = threshold_of_alarms(executions, scores, well, hours, budget, alarm, least_days=1.0)
+        threshold = alarm_budget.threshold
+    else:
+        known = ~np.isnan(scores) & (stressed | calm)
+        try:
+            threshold = threshold_of_share(scores[known], stressed[known], budget.by, budget.share)
+        except ValueError as error:
+            raise BadInput("nodes.budget.by", str(error), "alarms", "choose by alarms, or record stress") from error
+    model = VerdictModel(preprocessor, fitted, threshold, alarm_budget)
+    figures = _figures(executions, scores, stressed, calm, threshold)
     return Learned(model, figures, int((stressed | calm).sum()), int(stressed.sum()))
 
 
@@ -361,7 +392,7 @@ def judge_history(history: History, model: VerdictModel) -> Verdicts:
     hours = hours_of(history.executions)
     tables = tables_of(history, model.preprocessor)
     scored = model.detector.score(tables, hours)
-    flagged = np.nan_to_num(scored.score, nan=-np.inf) > model.budget.threshold
+    flagged = np.nan_to_num(scored.score, nan=-np.inf) > model.threshold
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
     reasons = reasons_of(model.detector, tables, hours, flagged)
     columns = {"execution_id": ids, "score": scored.score, "probability": scored.probability, "is_flagged": flagged}
@@ -375,19 +406,20 @@ def save_verdict_model(model: VerdictModel, folder: Path) -> None:
     """Write the files of a model; nothing in them is code."""
     save_preprocessor(model.preprocessor, folder / PREPROCESSOR)
     save_detector(model.detector, folder)
-    (folder / BUDGET).write_text(json.dumps({"budget": vars(model.budget)}, indent=1))
+    contents = {"threshold": model.threshold, "budget": vars(model.budget) if model.budget else None}
+    (folder / BUDGET).write_text(json.dumps(contents, indent=1))
 
 
 def load_verdict_model(folder: Path) -> VerdictModel:
     """What save_verdict_model wrote. Raises BadInput for files that are missing, damaged or foreign."""
     try:
-        contents = json.loads((folder / BUDGET).read_text())["budget"]
-        budget = Budget(**{name: contents[name] for name in Budget.__dataclass_fields__})
+        contents = json.loads((folder / BUDGET).read_text())
+        budget = Budget(**contents["budget"]) if contents["budget"] else None
         detector = load_detector(folder)
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         problem = f"no detector of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
-    return VerdictModel(load_preprocessor(folder / PREPROCESSOR), detector, budget)
+    return VerdictModel(load_preprocessor(folder / PREPROCESSOR), detector, float(contents["threshold"]), budget)
 
 
 def _figures(

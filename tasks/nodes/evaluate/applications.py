@@ -71,7 +71,7 @@ def node_matrix(tables: NodeTables, is_counted: Bools, params: ScoreParams) -> N
     counted = tables.of_executions(is_counted)
     micro_params = params.model_copy(update={"left_out_aspects": sorted({*params.left_out_aspects, APPLICATION})})
     micro = counted.of_aspects(micro_params.left_out_aspects)
-    reference = learn_reference(micro, np.ones(tables.n_executions, dtype=bool))
+    reference = learn_reference(micro, np.ones(tables.n_executions, dtype=bool), micro_params)
     scores = score_nodes(micro, reference, micro_params)
     series: dict[str, tuple[bool, Floats]] = {}  # whether it is a rate, and its medians
     for table in counted.tables:

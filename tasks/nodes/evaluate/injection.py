@@ -270,13 +270,13 @@ def is_worse_than_level(case: DetectionCase) -> Bools:
     in deviations of the type: (n_executions,)."""
     is_worse = np.zeros(len(case.is_train), dtype=bool)
     for table in case.tables.tables:
-        learned = case.is_train[table.executions]
+        learned, directed = case.is_train[table.executions], table.is_directed
         if not learned.any():
             continue
         level = group_medians(table.natural[learned], table.nodes[learned], len(case.tables.nodes))
         apart = (table.natural - level[table.nodes]) * table.orientation
         spread = robust_deviation(apart[learned])
-        counts = (spread > 0) & table.is_directed
+        counts = (spread > 0) if directed is None else (spread > 0) & directed
         deviations = np.clip(apart[:, counts] / spread[counts], -CUT, CUT)
         is_worse[table.executions] = np.nan_to_num(deviations).sum(axis=1) < 0
     return is_worse

@@ -129,7 +129,7 @@ def _fit(
     by_labels = protocol == "paper" and model.is_paper
     if by_labels and params.without_labels:
         raise BadInput("protocol paper", BY_LABELS, "labels", "ask for another")
-    prepared = prepare(visible, split.is_train, split.is_validation, model, params.preprocess)
+    prepared = prepare(visible, split.is_train, split.is_validation, model, params.preprocess, params.score)
     if by_labels:
         train = part_graphs(prepared.train.inputs, split.is_train, model)
         validation = part_graphs(prepared.inputs, split.is_validation, model)

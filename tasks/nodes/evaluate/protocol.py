@@ -156,7 +156,7 @@ def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> 
     All of it is from executions without known stress: what stress does to a node says nothing against it. More nodes
     than params.max_ranked have their one number alone, without intervals."""
     calm = tables.of_executions(is_calm)
-    reference = learn_reference(calm, np.ones(tables.n_executions, dtype=bool), ALL_NODES)
+    reference = learn_reference(calm, np.ones(tables.n_executions, dtype=bool), params.score, ALL_NODES)
     if len(tables.nodes) <= params.max_ranked:
         table = rank_nodes(calm, reference, params.score)
     else:

@@ -113,7 +113,7 @@ def train_source(
     of the new model, and the id of the one in use afterwards. Raises BadInput for too little to learn from."""
     is_train, is_validation = parts_by_time(history)
     with threadpool_limits(1):
-        prepared = prepare(history, is_train, is_validation, model, preprocess)
+        prepared = prepare(history, is_train, is_validation, model, preprocess, score)
         trained = _trained(history, prepared, fit_prepared(prepared, model).network)
     is_tested = ~(is_train | is_validation)
     figures = figures_of(trained, history, is_tested)
@@ -200,13 +200,14 @@ def tune(
     history: History,
     model: ModelParams,
     preprocess: PreprocessParams,
+    score: ScoreParams,
     search_params: NetworkSearchParams,
     journal: Path,
 ) -> SearchResult:
     """Search; the latest executions, which models are measured on, have no part in it.
 
     journal: Optuna's file, from which a search that was stopped goes on. Raises BadInput with too few executions."""
-    prepared = prepare(history, *parts_by_time(history), model, preprocess)
+    prepared = prepare(history, *parts_by_time(history), model, preprocess, score)
     rng = np.random.default_rng(model.fit.seed)
     graphs = (prepared.train.drawn(MOST_GRAPHS, rng), prepared.validation.drawn(MOST_GRAPHS, rng))
     return search(*graphs, model, search_params, journal=journal)
@@ -280,8 +281,7 @@ def rank_fingerprints(
         rows = np.flatnonzero((inputs.type_of == number) & np.isfinite(log_scores))
         if len(rows):
             scores, aspect, nodes = log_scores[rows, None], str(aspects[rows[0]]), inputs.node_of[rows]
-            one = np.ones(1)
-            tables.append(TypeTable(name, aspect, rows, nodes, (SCORE,), ("",), np.exp(scores), one, scores, one > 0))
+            tables.append(TypeTable(name, aspect, rows, nodes, (SCORE,), ("",), np.exp(scores), np.ones(1), scores))
     kinds = executions["machine_type"].fillna("").astype(str).groupby(inputs.node_of).first()
     machine_types = tuple(str(kind) for kind in kinds.reindex(range(len(inputs.nodes)), fill_value=""))
     # scores are ratios to the reference: its own is 1

@@ -31,7 +31,7 @@ from torch import Tensor
 
 from tasks.errors import BadInput
 from tasks.nodes.history import History
-from tasks.nodes.params import ModelParams, PreprocessParams
+from tasks.nodes.params import ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.preprocess import fitting
 from tasks.nodes.ranking.node_scores import (
     ReferenceFleet,
@@ -127,12 +127,14 @@ class InputScales:
         return self.preprocessor.types
 
 
-def learn_inputs(history: History, is_train: Bools, params: ModelParams, preprocess: PreprocessParams) -> InputScales:
+def learn_inputs(
+    history: History, is_train: Bools, params: ModelParams, preprocess: PreprocessParams, score: ScoreParams
+) -> InputScales:
     """Learn from the executions of the mask (n,) alone: nothing of the others is looked at."""
     train = history if is_train.all() else history.where(is_train)
     preprocessor = fitting.fit(train, params.preprocess(preprocess))
     calm = is_unstressed(train.executions).to_numpy(dtype=bool)
-    reference = learn_reference(fitting.tables_of(train, preprocessor), calm, "calm training executions")
+    reference = learn_reference(fitting.tables_of(train, preprocessor), calm, score, "calm training executions")
     scales = NodeMetricScales()
     if params.is_paper and params.graph.node_metrics:
         scales = learn_scales(node_changes(train.telemetry, fitting.durations(train.executions)))

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tasks.errors import BadInput
 from tasks.nodes.history import History
-from tasks.nodes.params import ALL, FitParams, ModelParams, PreprocessParams, Term
+from tasks.nodes.params import ALL, FitParams, ModelParams, PreprocessParams, ScoreParams, Term
 from tasks.nodes.perona.inputs import (
     NO_TYPE,
     STRESSED,
@@ -84,11 +84,12 @@ def prepare(
     is_validation: Bools,
     model: ModelParams,
     preprocess: PreprocessParams,
+    score: ScoreParams,
 ) -> PreparedInputs:
     """What a fit is given: training and validation executions by mask, (n,) each.
 
     An execution of which nobody says whether it was stressed counts as unstressed among the predecessors."""
-    scales = learn_inputs(history, is_train, model, preprocess)
+    scales = learn_inputs(history, is_train, model, preprocess, score)
     inputs, seen = inputs_of(history, scales, model), is_train | is_validation
     inputs = replace(inputs, labels=np.where(seen, inputs.labels, UNKNOWN).astype(inputs.labels.dtype))
     is_calm = (history.executions["status"] == "completed") & ~is_contaminated(history.executions)

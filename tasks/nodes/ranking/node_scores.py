@@ -58,7 +58,7 @@ class ReferenceFleet:
         return counted_in(self.table)
 
 
-def learn_reference(tables: NodeTables, is_reference: Bools, stated: str = "") -> ReferenceFleet:
+def learn_reference(tables: NodeTables, is_reference: Bools, params: ScoreParams, stated: str = "") -> ReferenceFleet:
     """The medians over nodes of each node's medians, from the executions of the mask (n_executions,).
 
     Which metrics count: see `counting`; their median must be above 0, as ratios need it. Nodes count alike, however
@@ -66,7 +66,7 @@ def learn_reference(tables: NodeTables, is_reference: Bools, stated: str = "") -
     rows = []
     for table in tables.of_executions(is_reference).tables:
         medians = group_medians(table.natural, table.nodes, len(tables.nodes))
-        counts = counting(table)
+        counts = counting(table, params)
         for at, metric in enumerate(table.metrics):
             node_medians = medians[~np.isnan(medians[:, at]), at]
             median = float(np.median(node_medians)) if len(node_medians) else np.nan
@@ -76,12 +76,16 @@ def learn_reference(tables: NodeTables, is_reference: Bools, stated: str = "") -
     return ReferenceFleet(pd.DataFrame(rows, columns=COLUMNS), stated or "all nodes given")
 
 
-def counting(table: TypeTable) -> Bools:
+def counting(table: TypeTable, params: ScoreParams) -> Bools:
     """Which metrics of a type count in its score: (m,).
 
-    Average rates, else average times, else all averages, else all. A metric of which neither more nor less is better (a
-    rate that is set, a processor's use) counts only in a type that has no other."""
-    is_directed = table.is_directed if table.is_directed.any() else ~table.is_directed
+    Average rates, else average times, or all if params.basis is `all`. A metric of which neither more nor less is
+    better (a rate that is set, a processor's use) counts only in a type that has no other."""
+    is_directed = np.ones(len(table.metrics), dtype=bool) if table.is_directed is None else table.is_directed
+    if not is_directed.any():
+        is_directed = ~is_directed
+    if params.basis == "all":
+        return is_directed
     is_average = np.array([not NOT_AVERAGES & set(metric.split("_")) for metric in table.metrics], dtype=bool)
     is_rate = np.array([unit.endswith(PER_SECOND) for unit in table.units], dtype=bool)
     is_time = np.array([unit in TIMES for unit in table.units], dtype=bool)

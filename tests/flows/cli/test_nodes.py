@@ -9,7 +9,7 @@ import pytest
 
 from flows.cli import nodes_verdicts
 from tasks.nodes import answers, steps
-from tasks.nodes.params import PreprocessParams, ReadParams
+from tasks.nodes.params import PreprocessParams, ReadParams, ScoreParams
 from tasks.warehouse.place import Warehouse
 from tests.flows.cli.conftest import Whorl
 
@@ -79,7 +79,7 @@ def test_metrics_before_a_preprocessing_say_how_to_make_one(whorl: Whorl, nodes_
 
 
 def test_metrics_tell_unit_decision_orientation_and_the_papers_rule(whorl: Whorl, nodes_log: Warehouse) -> None:
-    answers.preprocess(nodes_log, "log", PreprocessParams(), "")
+    answers.preprocess(nodes_log, "log", PreprocessParams(), ScoreParams(), "")
     ended = whorl.done("nodes", "metrics", "--benchmark", "cpu-sysbench")
     lines = {line.split()[0]: line for line in ended.out.splitlines()[1:]}
     assert set(lines) == {"events_per_second", "latency_avg", "latency_95p", "num_threads"}

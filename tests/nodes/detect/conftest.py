@@ -25,7 +25,7 @@ def make_tables(natural, nodes, *, name="spin@1", metrics=None, units=None, orie
         natural=natural,
         orientation=direction,
         scaled=natural,
-        is_directed=np.ones(m, dtype=bool) if is_directed is None else np.asarray(is_directed, dtype=bool),
+        is_directed=None if is_directed is None else np.asarray(is_directed, dtype=bool),
     )
     return NodeTables(tuple(names), tuple(told.get("machines") or [""] * len(names)), (table,), n)
 

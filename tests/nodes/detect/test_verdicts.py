@@ -19,6 +19,7 @@ from tasks.nodes.detect.verdicts import (
     reasons_of,
     save_verdict_model,
     threshold_of_alarms,
+    threshold_of_share,
 )
 from tasks.nodes.node_words import MetricReason, apart, reason_of_row
 from tasks.nodes.params import AlarmParams, BudgetParams, DetectorParams, PreprocessParams
@@ -52,10 +53,10 @@ def test_what_ran_in_an_hour_is_not_taken_for_the_pace_of_a_day(history):
     order = pd.Series(np.arange(len(history.executions)))
     began = [pd.to_datetime(order * 5, unit="s"), pd.Series(pd.NaT, index=order, dtype="datetime64[us]")]
     at_once, unknown = (
-        learned(replace(history, executions=history.executions.assign(started_at=at))).model.budget for at in began
+        learned(replace(history, executions=history.executions.assign(started_at=at))).model for at in began
     )
-    assert at_once.executions_per_day == len(order) and at_once.threshold == unknown.threshold
-    assert (at_once.as_row()["executions_per_day"], unknown.as_row()["executions_per_day"]) == (len(order), None)
+    assert at_once.budget.executions_per_day == len(order)
+    assert at_once.threshold == unknown.threshold
 
 
 def test_without_known_stress_there_are_verdicts_and_no_figures(history):
@@ -66,6 +67,18 @@ def test_without_known_stress_there_are_verdicts_and_no_figures(history):
     assert not verdicts["by_labels"].any() and verdicts["probability"].between(0, 1).all()
     strong = (history.executions["dose_level"] == 3).to_numpy()
     assert verdicts["probability"][strong].median() > 0.9 > 0.1 > verdicts["probability"][~strong].median()
+
+
+@pytest.mark.parametrize("by", ["precision", "recall"])
+def test_a_precision_or_a_recall_that_is_asked_for_is_had(history, by):
+    found = learned(history, by=by, share=0.8)
+    assert found.figures[by] >= 0.8 - 1e-9 and found.model.budget is None
+
+
+def test_a_recall_without_known_stress_is_refused(history):
+    calm = history.where((history.executions["dose_level"] == 0).to_numpy())
+    with pytest.raises(BadInput, match=r"nodes\.budget\.by: no execution is known to be stressed.*choose by alarms"):
+        learned(calm, by="recall")
 
 
 def test_too_few_executions_are_one_line(history):
@@ -85,7 +98,7 @@ def test_flagged_executions_have_reasons_and_others_have_none(history, model):
 def test_a_saved_model_gives_the_same_verdicts_to_the_bit(history, model, tmp_path):
     save_verdict_model(model, tmp_path)
     again = load_verdict_model(tmp_path)
-    assert again.budget == model.budget
+    assert (again.threshold, again.budget) == (model.threshold, model.budget)
     one, other = judge_history(history, model), judge_history(history, again)
     pd.testing.assert_frame_equal(one.executions, other.executions, check_exact=True)
     pd.testing.assert_frame_equal(one.reasons, other.reasons, check_exact=True)
@@ -170,12 +183,12 @@ def test_a_larger_budget_has_a_lower_threshold_and_more_flags():
     fleet = calm_fleet(0)
     found = [chosen(fleet, alarms_per_day=budget) for budget in (0.1, 1.0, 5.0, 10_000)]
     assert np.all(np.diff([one.threshold for one in found]) < 0)
-    shares = [(fleet > one.threshold).mean() for one in found]
+    assert np.all(np.diff([one.flagged_share for one in found]) > 0)
     assert [one.alarms_per_day for one in found[:3]] == pytest.approx([0.1, 1.0, 5.0])
     assert found[0].executions_per_day == pytest.approx(N_SERIES * 24, rel=0.01)
-    slope = np.log(5.0) / np.log(shares[2] / shares[1])
+    slope = np.log(5.0) / np.log(found[2].flagged_share / found[1].flagged_share)
     assert slope == pytest.approx(RULES.flagged, abs=1.0)
-    assert shares[3] == pytest.approx(LARGEST_SHARE) and found[3].alarms_per_day < 10_000
+    assert found[3].flagged_share == pytest.approx(LARGEST_SHARE) and found[3].alarms_per_day < 10_000
 
 
 def test_a_threshold_is_never_below_even_odds_and_what_it_raises_is_stated():
@@ -197,16 +210,13 @@ def test_a_budget_is_kept_two_sided_whether_flags_come_alone_or_in_rows(memory, 
 
 
 def test_without_an_alarm_in_training_flags_count_as_nearly_independent():
-    """Ten executions have raised none; p^3 · 6 is about the rate of three of five; that of none in ten is less.
-
-    Beyond the largest score, 9, the share p falls as exp(-2 (score - 9)): the last two are one apart."""
+    """Ten executions have raised none; p^3 · 6 is about the rate of three of five; that of none in ten is less."""
     executions = pd.DataFrame({"node": ["a"] * 10, "aspect": "cpu"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         given = np.arange(10.0), np.ones(10, dtype=bool), np.arange(10.0)
         found = threshold_of_alarms(executions, *given, BudgetParams(alarms_per_day=0.01), RULES)
-    share = np.exp(-2 * (found.threshold - 9)) / 10
-    assert 6 * share**3 * found.executions_per_day == pytest.approx(0.02, rel=0.5)
+    assert 6 * found.flagged_share**3 * found.executions_per_day == pytest.approx(0.02, rel=0.5)
 
 
 def told(*, begins, n):
@@ -237,6 +247,16 @@ def test_without_a_calm_execution_there_is_no_threshold():
     executions = pd.DataFrame({"node": ["a"] * 3, "aspect": "cpu"})
     with pytest.raises(ValueError, match="no calm execution has a score"):
         threshold_of_alarms(executions, np.ones(3), np.zeros(3, dtype=bool), np.arange(3.0), BudgetParams(), RULES)
+
+
+@pytest.mark.parametrize(
+    ("by", "wanted", "expected"),
+    [("recall", 1.0, 1.5), ("recall", 0.5, 3.5), ("precision", 0.9, 3.5), ("precision", 0.6, 1.5)],
+)
+def test_a_threshold_by_precision_or_recall_lies_between_two_scores(by, wanted, expected):
+    """Of scores 4, 3, 2, 1 the first and the third are stressed: precision 1, 1/2, 2/3, 1/2; recall 1/2, 1/2, 1, 1."""
+    scores, stressed = np.array([1.0, 3.0, 4.0, 2.0]), np.array([False, False, True, True])
+    assert threshold_of_share(scores, stressed, by, wanted) == expected
 
 
 def reasons(tables, natural, *, n_calm=None, **told):

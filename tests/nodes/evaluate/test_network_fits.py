@@ -63,7 +63,7 @@ def test_the_papers_protocol_tests_what_has_three_labelled_predecessors_in_its_p
     model = asked(variants=("paper",)).learned.fit_params("paper", 0)
     split, case = case_by(longer, "random", asked())
     everything = np.ones(len(longer.executions), dtype=bool)
-    scales = learn_inputs(longer, everything, model, asked().preprocess)
+    scales = learn_inputs(longer, everything, model, asked().preprocess, asked().score)
     known = replace(inputs_of(longer, scales, model), labels=labels_of(case.history.executions))
     graphs = part_graphs(known, split.is_test, model)
     assert len(graphs) and split.is_test[graphs.targets].all() and split.is_test[graphs.predecessors].all()
@@ -109,7 +109,7 @@ class Stub(torch.nn.Module):
 def test_what_is_flagged_or_may_not_precede_stands_beside_none_and_the_first_three_have_no_verdict(history, asked):
     model = asked().learned.fit_params("paper", 0)
     everything = np.ones(len(history.executions), dtype=bool)
-    scales = learn_inputs(history, everything, model, asked().preprocess)
+    scales = learn_inputs(history, everything, model, asked().preprocess, asked().score)
     plain = inputs_of(history, scales, model)
     n = len(plain)
     rows = np.arange(n, dtype=np.float32)[:, None]

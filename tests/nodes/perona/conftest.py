@@ -8,7 +8,15 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.nodes.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams, PreprocessParams
+from tasks.nodes.params import (
+    FitParams,
+    GraphParams,
+    LossParams,
+    ModelParams,
+    NetworkParams,
+    PreprocessParams,
+    ScoreParams,
+)
 from tasks.nodes.perona.inputs import (
     UNKNOWN,
     GraphBatch,
@@ -208,7 +216,7 @@ def case():
     history = synthetic_history(nodes=2, types=2, runs=15)
     params = ModelParams()
     everything = np.ones(len(history.executions), dtype=bool)
-    scales = learn_inputs(history, everything, params, PreprocessParams())
+    scales = learn_inputs(history, everything, params, PreprocessParams(), ScoreParams())
     found = inputs_of(history, scales, params)
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tasks.errors import BadInput
-from tasks.nodes.params import GraphParams, ModelParams, PreprocessParams
+from tasks.nodes.params import GraphParams, ModelParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.inputs import (
     Batches,
     edge_size,
@@ -36,7 +36,7 @@ BY_ROW = ("x", "is_own", "type_of", "started_s", "node_metrics", "performance", 
 def learned(history, params=None, is_train=None):
     """The scales that some executions teach, all unless said."""
     train = np.ones(len(history.executions), dtype=bool) if is_train is None else is_train
-    return learn_inputs(history, train, params or ModelParams(), PreprocessParams())
+    return learn_inputs(history, train, params or ModelParams(), PreprocessParams(), ScoreParams())
 
 
 @pytest.fixture(scope="session")
@@ -220,7 +220,7 @@ def test_metrics_that_training_lacked_are_left_out_and_those_nobody_sampled_are_
 def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     params = ModelParams(variant=variant)
     is_train = np.arange(len(small.executions)) < 30
-    scales = learn_inputs(small, is_train, params, PreprocessParams())
+    scales = learn_inputs(small, is_train, params, PreprocessParams(), ScoreParams(basis="all"))
     save_inputs(scales, tmp_path / "model")
     loaded = load_inputs(tmp_path / "model")
     assert loaded.node_metrics == scales.node_metrics
@@ -235,7 +235,7 @@ def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
 )
 def test_damaged_inputs_are_refused(small, ours, tmp_path, damage):
     everything = np.ones(len(small.executions), dtype=bool)
-    save_inputs(learn_inputs(small, everything, ours, PreprocessParams()), tmp_path)
+    save_inputs(learn_inputs(small, everything, ours, PreprocessParams(), ScoreParams()), tmp_path)
     main = json.loads((tmp_path / "inputs.json").read_text())
     damage(main)
     (tmp_path / "inputs.json").write_text(json.dumps(main))

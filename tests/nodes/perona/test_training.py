@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tasks.errors import BadInput
-from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams
+from tasks.nodes.params import FitParams, ModelParams, NetworkParams, PreprocessParams, ScoreParams
 from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED, Batches
 from tasks.nodes.perona.network import fingerprints_of
 from tasks.nodes.perona.training import (
@@ -192,7 +192,7 @@ def masks(history):
 
 def prepared_of(history, variant="ours"):
     is_train, is_validation, _ = masks(history)
-    return prepare(history, is_train, is_validation, model_of(variant), PreprocessParams())
+    return prepare(history, is_train, is_validation, model_of(variant), PreprocessParams(), ScoreParams())
 
 
 def changed(history, rows):

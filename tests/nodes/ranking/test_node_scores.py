@@ -9,6 +9,7 @@ from tasks.nodes.params import ScoreParams
 from tasks.nodes.ranking.node_scores import fit_shared_component, learn_reference, normal_scores, score_nodes
 
 PARAMS = ScoreParams()
+ALL = ScoreParams(basis="all")
 
 
 def of_node(tables, number):
@@ -20,15 +21,16 @@ def of_node(tables, number):
 
 
 def scored(tables, params=PARAMS, reference_node=0):
-    reference = learn_reference(tables, of_node(tables, reference_node))
+    reference = learn_reference(tables, of_node(tables, reference_node), params)
     return score_nodes(tables, reference, params)
 
 
 def test_a_score_is_the_geometric_mean_of_oriented_ratios(table, together):
-    """Four and two times the throughput: √(4 · 2) = √8; half the latency, which mirrors it, does not count."""
-    rows = [(0, (100, 10, 0.02)), (1, (400, 20, 0.01))]
-    tables = together(table(rows, units=["1/s", "B/s", "s"], orientation=[1, 1, -1]))
-    assert scored(tables).overall()[1] == pytest.approx(np.sqrt(8))
+    """Four times the throughput, half the latency: √(4 · 2) = √8."""
+    rows = [(0, (100, 0.02)), (1, (400, 0.01))]
+    tables = together(table(rows, units=["1/s", "s"], orientation=[1, -1]))
+    assert scored(tables, ALL).overall()[1] == pytest.approx(np.sqrt(8))
+    assert scored(tables).overall()[1] == pytest.approx(4)  # the rate alone, as a user would measure it
 
 
 def test_each_aspect_counts_once_however_many_benchmarks_it_has(table, together):
@@ -50,7 +52,8 @@ def test_deviations_and_extremes_of_a_run_do_not_count(table, together):
     names = ("iops_avg", "iops_stdev", "iops_min")
     tables = together(table([(0, (100, 5, 10)), (1, (200, 50, 1))], metrics=names))
     assert scored(tables).overall() == pytest.approx([1, 2])
-    assert learn_reference(tables, of_node(tables, 0)).counted == {("cpu-test", "iops_avg")}
+    assert learn_reference(tables, of_node(tables, 0), PARAMS).counted == {("cpu-test", "iops_avg")}
+    assert len(learn_reference(tables, of_node(tables, 0), ALL).counted) == 3
     names, rows = ("latency_avg", "latency_max", "block"), [(0, (10, 50, 4)), (1, (5, 99, 64))]
     slow = together(table(rows, metrics=names, units=["s", "s", "B"], orientation=[-1, -1, 1]))
     assert scored(slow).overall() == pytest.approx([1, 2])  # where there is no rate, the average time
@@ -80,7 +83,7 @@ def test_a_node_that_did_not_run_a_benchmark_is_scored_by_the_others(table, toge
 
 def test_nodes_count_alike_in_the_reference_however_often_they_ran(table, together):
     tables = together(table([(0, 100)] + [(1, 300)] * 9 + [(2, 200)]), nodes=("a", "b", "c"))
-    reference = learn_reference(tables, np.ones(11, dtype=bool))
+    reference = learn_reference(tables, np.ones(11, dtype=bool), PARAMS)
     assert reference.table["median"].tolist() == [200]
     assert reference.table["n_nodes"].tolist() == [3] and reference.table["n_executions"].tolist() == [11]
 
@@ -88,7 +91,7 @@ def test_nodes_count_alike_in_the_reference_however_often_they_ran(table, togeth
 def test_a_machine_that_joins_moves_no_other(campaign):
     _, tables = campaign(nodes=4, runs=20)
     three = of_node(tables, 0) | of_node(tables, 1) | of_node(tables, 2)
-    reference = learn_reference(tables, three)
+    reference = learn_reference(tables, three, PARAMS)
     alone = score_nodes(tables.of_executions(three), reference, PARAMS).overall()
     joined = score_nodes(tables, reference, PARAMS).overall()
     np.testing.assert_array_equal(alone[:3], joined[:3])
@@ -124,6 +127,7 @@ def test_a_rate_that_is_set_and_not_measured_does_not_count(table, together):
     measured = table([(0, (100, 10)), (1, (300, 10))], metrics=("iops", "generated_iops"))
     told = replace(measured, is_directed=np.array([True, False]))
     assert scored(together(told)).overall()[1] == pytest.approx(3)
+    assert scored(together(told), ALL).overall()[1] == pytest.approx(3)
     alone = replace(measured, is_directed=np.array([False, False]))  # there is nothing better
     assert scored(together(alone)).overall()[1] == pytest.approx(np.sqrt(3))
 

@@ -22,7 +22,7 @@ PARAMS = ScoreParams(resamples=400)
 
 def ranked(tables, params=PARAMS, is_reference=None):
     mask = np.ones(tables.n_executions, dtype=bool) if is_reference is None else is_reference
-    table = rank_nodes(tables, learn_reference(tables, mask), params)
+    table = rank_nodes(tables, learn_reference(tables, mask, params), params)
     nodes = table[table["aspect"] == "all"].reset_index(drop=True)
     return SimpleNamespace(table=table, nodes=nodes, best=tuple(nodes["node"][nodes["place"] == 1]))
 
@@ -294,7 +294,7 @@ def test_one_thread_and_all_threads_are_apart(tmp_path: Path) -> None:
 
 def ranking_of(file: str) -> pd.DataFrame:
     history = read_results([file], ReadParams(), "").history
-    return answer(history, *learn(history, PreprocessParams()), ScoreParams()).ranking
+    return answer(history, *learn(history, PreprocessParams(), ScoreParams()), ScoreParams()).ranking
 
 
 def test_a_ranking_has_one_thread_and_all_as_aspects_of_their_own(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def table_of(scores, table, together, **named):
 
 def stood(tables):
     everything = np.ones(tables.n_executions, dtype=bool)
-    return suspicious_nodes(tables, learn_reference(tables, everything), PARAMS)
+    return suspicious_nodes(tables, learn_reference(tables, everything, PARAMS), PARAMS)
 
 
 @pytest.mark.parametrize("types", [("m",) * 4, ("",) * 4])

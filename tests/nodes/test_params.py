@@ -71,7 +71,7 @@ def test_an_evaluation_that_asks_for_no_variant_needs_no_torch():
         "from tasks.nodes.evaluate.protocol import evaluate_history\n"
         "from tests.nodes.synthetic import synthetic_history\n"
         "evaluate_history(synthetic_history(nodes=2, runs=6, types=1), EvaluateParams(resamples=100))\n"
-        "print(sorted(set(sys.modules) & {'torch', 'torch_geometric'}))\n"
+        "print(sorted(set(sys.modules) & {'torch', 'torch_geometric', 'pytorch_lightning'}))\n"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert found.stdout.strip() == "[]"

@@ -1,21 +1,27 @@
 """Perona's network fitted to some executions of a history, selected by others, and measured on the rest.
 
-Gathered batches, noise, the sum of the losses, Adam, and the epoch with the least loss on graphs that it does not learn
-(Perona, III-C and IV-B). What is neither learned nor chosen by has no part in a fit: scales come
+pytorch-lightning on gathered batches: noise, the sum of the losses, Adam, and the epoch with the least loss on graphs
+that it does not learn (Perona, III-C and IV-B). What is neither learned nor chosen by has no part in a fit: scales come
 from training executions, labels of the others are hidden, and a graph holds executions of its own part of the history
 alone, or earlier ones."""
 
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytorch_lightning as pl
 import torch
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+from lightning_fabric.utilities.warnings import PossibleUserWarning
+from pytorch_lightning.utilities.types import OptimizerLRScheduler
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from tasks.errors import BadInput
 from tasks.nodes.history import History
@@ -40,8 +46,9 @@ from tasks.nodes.perona.network import Encoder, PeronaNetwork, codes_of, fingerp
 from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, is_contaminated
 
 Report = Callable[[int, float], None]
-COLUMNS = ["epoch", "train_loss", "validation_loss", "seconds"]
+COLUMNS = ("epoch", "train_loss", "validation_loss", "seconds")
 GRAPHS_AT_ONCE = 64  # of a validation batch
+CHATTY = ("pytorch_lightning", "lightning_fabric")
 MOST_GRAPHS = 5000  # executions that a fit learns from; of more, so many are drawn
 LEAST_GRAPHS = 10  # to fit to
 DRAWS = 7  # stream of the seed: which training executions are drawn
@@ -189,106 +196,35 @@ def fit_network(
     """A network fitted on some graphs, with the weights of the epoch that has the least loss on others.
 
     The loss of selection has detection as cross entropy with a class weight. What params leave to the variant is
-    settled by the number of training graphs (network.params). report: called after each epoch with its number, from 1,
-    and the least loss so far, infinite before there is one; what it raises ends the training, and so does a loss that
-    is not finite. The same graphs, parameters and seed give the same weights; torch's own generator is left as it was.
-    Raises BadInput if there is no graph to learn from or to select by, Diverged if no epoch has a finite loss."""
+    settled by the number of training graphs (network.params). report: called after each epoch with its
+    number, from 1, and the least loss so far; what it raises ends the training. The same graphs, parameters and seed
+    give the same weights; torch's own generator is left as it was. Raises BadInput if there is no graph to learn from
+    or to select by, Diverged if no epoch has a finite loss."""
     for graphs, name in ((train, "training"), (validation, "validation")):
         if not len(graphs):
             raise BadInput(f"{name} graphs", "none", "at least one execution", "take more executions")
     params = params.settled(len(train))
-    fit, rng = params.fit, np.random.default_rng(params.fit.seed)
-    best_epoch, best_loss, best_weights = 0, math.inf, dict[str, Tensor]()
-    rows: list[tuple[int, float, float, float]] = []
-    # one thread is as fast for matrices this small, and sums come in the same order on every machine
-    with threadpool_limits(1), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(fit.seed)
-        batches, parts = Batches(train, params), in_parts(Batches(validation, params))
-        objective = objective_of(train, batches, params)
-        network, optimizer = objective.network, adam(objective.network, fit)
-        n_steps = fit.epochs * math.ceil(len(batches) / fit.batch_size)
-        # half a cosine: Loshchilov and Hutter 2017, equation 5, without restarts
-        falling = None if params.is_paper else torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=n_steps)
-        started = time.perf_counter()
-        for epoch in range(1, fit.epochs + 1):
-            train_loss = one_pass(objective, batches, optimizer, falling, rng)
-            validation_loss = objective.selection_loss(parts)
-            if validation_loss < best_loss:  # never for NaN
-                best_epoch, best_loss = epoch, validation_loss
-                best_weights = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
-            rows.append((epoch, train_loss, validation_loss, time.perf_counter() - started))
-            if report is not None:
-                report(epoch, best_loss)
-            if not math.isfinite(train_loss):
-                break
-    if not best_epoch:
-        fix = f"take a smaller learning rate than {fit.learning_rate:g}"
+    selection = Selection(report=report)
+    with one_thread(), silent(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(params.fit.seed)
+        batches = Batches(train, params)
+        module = new_module(train, batches, params)
+        shuffled = ShuffledBatches(batches, params.fit.batch_size, params.fit.seed)
+        lean_trainer(params.fit, [selection]).fit(module, shuffled, in_parts(Batches(validation, params)))
+    if not selection.best_epoch:
+        fix = f"take a smaller learning rate than {params.fit.learning_rate:g}"
         raise Diverged("training", "no epoch with a finite validation loss", "weights that stay finite", fix)
-    network.load_state_dict(best_weights)
+    module.network.load_state_dict(selection.best_weights)
+    module.network.eval()
     logger.info(
         "fitted on %d graphs in %.1f s, best of %d epochs: %d, validation loss %.4f",
-        len(train), rows[-1][-1], len(rows), best_epoch, best_loss,
+        len(train), selection.history["seconds"].iloc[-1], len(selection.history), selection.best_epoch,
+        selection.best_loss,
     )  # fmt: skip
-    return FittedNetwork(network.eval(), best_epoch, best_loss, pd.DataFrame(rows, columns=COLUMNS))
+    return FittedNetwork(module.network, selection.best_epoch, selection.best_loss, selection.history)
 
 
-def one_pass(
-    objective: "Objective",
-    batches: Batches,
-    optimizer: torch.optim.Adam,
-    falling: torch.optim.lr_scheduler.LRScheduler | None,
-    rng: np.random.Generator,
-) -> float:
-    """Learn from all graphs once, in an order drawn from rng, the last batch being smaller; returns their mean loss."""
-    losses, fit = [], objective.network.params.fit
-    weights = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    objective.network.train()
-    order = rng.permutation(len(batches))
-    for first in range(0, len(order), fit.batch_size):
-        batch = batches.of(order[first : first + fit.batch_size])
-        loss = objective.training_loss(batch)
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        torch.nn.utils.clip_grad_norm_(weights, fit.clip_norm)
-        optimizer.step()
-        if falling is not None:
-            falling.step()
-        losses.append((loss.item(), batch.n_graphs))
-    return mean_loss(losses)
-
-
-@dataclass(frozen=True)
-class Objective:
-    """The losses of a network. counts: stressed and calm targets of the training; lowest: see loss_terms."""
-
-    network: Encoder
-    counts: ClassCounts
-    lowest: Tensor | None
-
-    def training_loss(self, batch: GraphBatch) -> Tensor:
-        """The loss of a batch with noise. Ours is to decode what was there before the noise, the paper's the noise
-        too."""
-        params = self.network.params
-        noisy = with_noise(batch, params)
-        taught = noisy if params.is_paper else batch
-        return summed(
-            loss_terms(taught, self.network(noisy), params.loss, self.counts, clean=batch, lowest=self.lowest)
-        )
-
-    def selection_loss(self, parts: Sequence[GraphBatch]) -> float:
-        """What models are selected by, mean over the graphs of all parts: without noise or dropout, of all triplets,
-        detection as cross entropy with a class weight."""
-        every, losses = self.network.params.loss.model_copy(update={"mined_per_type": ALL}), []
-        with judging(self.network):
-            for batch in parts:
-                terms = loss_terms(
-                    batch, self.network(batch), every, self.counts, is_selection=True, lowest=self.lowest
-                )
-                losses.append((summed(terms).item(), batch.n_graphs))
-        return mean_loss(losses)
-
-
-def objective_of(train: GraphSet, batches: Batches, params: ModelParams) -> Objective:
+def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> "PeronaModule":
     """An untrained network for these graphs, with what the losses need to know of the training as a whole.
 
     batches: of the same graphs. Weights are drawn from torch's generator."""
@@ -300,17 +236,63 @@ def objective_of(train: GraphSet, batches: Batches, params: ModelParams) -> Obje
         # the paper's lowest norm of each type, from all training targets and their predecessors
         everything = batches.of(np.arange(len(train)))
         lowest = lowest_norms(input_norms(everything, params.loss.norm_power), everything, batches.n_types)
-    return Objective(network, counts, lowest)
+    return PeronaModule(network, params, counts, lowest=lowest)
 
 
-def adam(network: Encoder, fit: FitParams) -> torch.optim.Adam:
-    """Adam; weights decay, biases do not."""
-    parameters = list(network.parameters())
-    groups = [
-        {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": fit.weight_decay},
-        {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.Adam(groups, lr=fit.learning_rate)
+class PeronaModule(pl.LightningModule):
+    """training_losses, validation_losses: of the batches since they were last taken, beside the number of graphs.
+
+    counts: stressed and calm targets of the training; lowest: see loss_terms. Nothing is logged: what belongs to an
+    epoch is in Selection."""
+
+    def __init__(
+        self, network: Encoder, params: ModelParams, counts: ClassCounts, *, lowest: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        self.network, self.params, self.counts, self.lowest = network, params, counts, lowest
+        self.training_losses: list[tuple[Tensor, int]] = []
+        self.validation_losses: list[tuple[Tensor, int]] = []
+
+    def training_step(self, batch: GraphBatch, batch_idx: int) -> Tensor:  # noqa: ARG002
+        """The loss of a batch with noise. Ours is to decode what was there before the noise, the paper's the noise
+        too."""
+        noisy, params = with_noise(batch, self.params), self.params
+        taught = noisy if params.is_paper else batch
+        loss = summed(
+            loss_terms(taught, self.network(noisy), params.loss, self.counts, clean=batch, lowest=self.lowest)
+        )
+        self.training_losses.append((loss.detach(), batch.n_graphs))
+        return loss
+
+    def validation_step(self, batch: GraphBatch, batch_idx: int) -> None:  # noqa: ARG002
+        """Notes the loss that models are selected by: without noise or dropout, of all triplets, detection as cross
+        entropy with a class weight."""
+        every = self.params.loss.model_copy(update={"mined_per_type": ALL})
+        terms = loss_terms(batch, self.network(batch), every, self.counts, is_selection=True, lowest=self.lowest)
+        self.validation_losses.append((summed(terms), batch.n_graphs))
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        """Adam; the rate of ours falls to 0 along half a cosine (Loshchilov and Hutter 2017, equation 5, without
+        restarts), step by step over all epochs; the paper's stays."""
+        adam = self.adam()
+        if self.params.is_paper:
+            return adam
+        n_steps = int(self.trainer.estimated_stepping_batches)
+        falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, T_max=n_steps)
+        return {"optimizer": adam, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
+
+    def adam(self) -> torch.optim.Adam:
+        """Adam; weights decay, biases do not."""
+        fit, parameters = self.params.fit, list(self.network.parameters())
+        groups = [
+            {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": fit.weight_decay},
+            {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
+        ]
+        return torch.optim.Adam(groups, lr=fit.learning_rate)
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:  # noqa: ARG002
+        """The batch as it is: all is on the CPU, and Lightning would go through every field."""
+        return batch
 
 
 def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:
@@ -325,15 +307,114 @@ def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:
     return replace(batch, x=torch.where(batch.is_own, x, batch.x))
 
 
-def mean_loss(losses: Sequence[tuple[float, int]]) -> float:
-    """Mean over graphs of the losses of batches, each beside its number of graphs."""
-    return sum(loss * n_graphs for loss, n_graphs in losses) / sum(n_graphs for _, n_graphs in losses)
+def mean_loss(losses: Sequence[tuple[Tensor, int]]) -> float:
+    """Mean over graphs of the losses of batches; NaN without any."""
+    n_graphs = sum(count for _, count in losses)
+    return sum(float(loss) * count for loss, count in losses) / n_graphs if n_graphs else float("nan")
 
 
-def in_parts(batches: Batches) -> list[GraphBatch]:
+class Selection(pl.Callback):
+    """Keeps the weights of the best epoch so far in memory, and a row for each epoch.
+
+    best_epoch: from 1, 0 before there is one with a finite loss. report: called after each epoch with its number and
+    the least validation loss so far, infinite before there is one; what it raises ends the training. A training whose
+    loss is not finite stops."""
+
+    def __init__(self, *, report: Report | None = None) -> None:
+        self.best_epoch, self.best_loss = 0, math.inf
+        self.best_weights: dict[str, Tensor] = {}
+        self._report = report
+        self._rows: list[tuple[int, float, float, float]] = []
+        self._started = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:  # noqa: ARG002
+        """Starts the clock."""
+        self._started = time.perf_counter()
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Judges the epoch that has just been."""
+        module: PeronaModule = pl_module
+        train_loss, validation_loss = mean_loss(module.training_losses), mean_loss(module.validation_losses)
+        module.training_losses.clear()
+        module.validation_losses.clear()
+        epoch = len(self._rows) + 1
+        if validation_loss < self.best_loss:  # never for NaN
+            self.best_epoch, self.best_loss = epoch, validation_loss
+            self.best_weights = {name: tensor.detach().clone() for name, tensor in module.network.state_dict().items()}
+        self._rows.append((epoch, train_loss, validation_loss, time.perf_counter() - self._started))
+        if self._report is not None:
+            self._report(epoch, self.best_loss)
+        if not math.isfinite(train_loss):
+            trainer.should_stop = True
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row an epoch: epoch from 1, train_loss (with noise and dropout), validation_loss, seconds since the
+        start."""
+        return pd.DataFrame(self._rows, columns=list(COLUMNS)).astype({"epoch": "int64"})
+
+
+class ShuffledBatches:
+    """Batches of all graphs in a new order each time they are gone through, drawn from the seed; the last may be
+    smaller."""
+
+    def __init__(self, batches: Batches, batch_size: int, seed: int) -> None:
+        self._batches, self._batch_size = batches, batch_size
+        self._rng = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        """Batches of one pass."""
+        return -(-len(self._batches) // self._batch_size)
+
+    def __iter__(self) -> Iterator[GraphBatch]:
+        """One pass. The order is drawn when the first batch is asked for: Lightning makes iterators that it drops."""
+        order = self._rng.permutation(len(self._batches))
+        for first in range(0, len(order), self._batch_size):
+            yield self._batches.of(order[first : first + self._batch_size])
+
+
+def in_parts(batches: Batches) -> DataLoader[GraphBatch]:
     """All graphs in as few batches as triplets allow, the same ones every time, gathered once.
 
     The similarities of all pairs of vectors are sorted for the triplets, so a batch of a thousand graphs takes longer
     than sixteen of 64. Which graphs are in a part is drawn, so that its triplets are of all types."""
+    n_parts = -(-len(batches) // GRAPHS_AT_ONCE)
     order = np.random.default_rng(0).permutation(len(batches))
-    return [batches.of(np.sort(part)) for part in np.array_split(order, -(-len(batches) // GRAPHS_AT_ONCE))]
+    parts: Any = [batches.of(np.sort(part)) for part in np.array_split(order, n_parts)]
+    return DataLoader(parts, batch_size=None, generator=torch.Generator())  # torch's own generator stays as it is
+
+
+def lean_trainer(params: FitParams, callbacks: Sequence[pl.Callback]) -> pl.Trainer:
+    """A trainer on the CPU that trains and validates, and does nothing else."""
+    return pl.Trainer(
+        accelerator="cpu", devices=1, max_epochs=params.epochs, gradient_clip_val=params.clip_norm,
+        callbacks=list(callbacks), logger=False, enable_checkpointing=False, enable_progress_bar=False,
+        enable_model_summary=False, num_sanity_val_steps=0,
+    )  # fmt: skip
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch on one thread: as fast for matrices this small, and sums come in the same order on every machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Lightning without its hints: which devices there are, that an epoch has few steps, that it has stopped."""
+    before = {logger: logger.level for logger in map(logging.getLogger, CHATTY)}
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=PossibleUserWarning)
+            warnings.filterwarnings("ignore", module=r"pytorch_lightning|lightning_fabric")
+            for logger in before:
+                logger.setLevel(logging.WARNING)
+            yield
+    finally:
+        for logger, level in before.items():
+            logger.setLevel(level)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import pytorch_lightning as pl
 import torch
 from torch import nn
 
@@ -15,13 +16,15 @@ from tasks.nodes.perona.inputs import UNKNOWN, UNSTRESSED, Batches
 from tasks.nodes.perona.network import fingerprints_of
 from tasks.nodes.perona.training import (
     Diverged,
-    adam,
+    ShuffledBatches,
     fit_network,
     fit_prepared,
     in_parts,
+    lean_trainer,
     learn_scale,
+    mean_loss,
     measures_of,
-    objective_of,
+    new_module,
     prepare,
     scores_follow,
     with_noise,
@@ -40,8 +43,13 @@ def same_weights(one, other):
 
 def selection_loss(fitted, train, validation, params):
     """The loss of selection, worked out anew."""
-    objective = replace(objective_of(train, Batches(train, params), params), network=fitted.network)
-    return objective.selection_loss(in_parts(Batches(validation, params)))
+    module = new_module(train, Batches(train, params), params)
+    module.network.load_state_dict(fitted.network.state_dict())
+    module.network.eval()
+    with torch.no_grad():
+        for part in in_parts(Batches(validation, params)):
+            module.validation_step(part, 0)
+    return mean_loss(module.validation_losses)
 
 
 def test_the_same_seed_gives_the_same_weights_and_leaves_generator_and_threads_of_torch_alone(parts):
@@ -154,20 +162,40 @@ def test_noise_falls_on_what_was_measured_alone(batch):
 
 def test_weights_decay_and_biases_do_not(parts):
     params = small_params(weight_decay=0.01)
-    network = objective_of(parts[0], Batches(parts[0], params), params).network
-    decaying, lasting = adam(network, params.fit).param_groups
+    module = new_module(parts[0], Batches(parts[0], params), params)
+    decaying, lasting = module.adam().param_groups
     assert (decaying["weight_decay"], lasting["weight_decay"]) == (0.01, 0)
     assert {one.ndim for one in decaying["params"]} == {2}
     assert {one.ndim for one in lasting["params"]} == {1}
-    assert len(decaying["params"]) + len(lasting["params"]) == sum(1 for _ in network.parameters())
+    n_parameters = sum(1 for _ in module.network.parameters())
+    assert len(decaying["params"]) + len(lasting["params"]) == n_parameters
 
 
-def test_the_rate_falls_to_0_along_half_a_cosine_over_all_epochs(parts, monkeypatch):
+class Rates(pl.Callback):
+    """The rate after each step."""
+
+    def __init__(self):
+        self.after = []
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        self.after.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+
+def rates_of(params, parts):
+    train, validation, _ = parts
+    rates, batches = Rates(), Batches(train, params)
+    lean_trainer(params.fit, [rates]).fit(
+        new_module(train, batches, params),
+        ShuffledBatches(batches, params.fit.batch_size, 0),
+        in_parts(Batches(validation, params)),
+    )
+    return rates.after
+
+
+def test_the_rate_falls_to_0_along_half_a_cosine_over_all_epochs(parts):
     params = small_params(epochs=2, batch_size=18, learning_rate=0.02)  # 72 graphs: 4 steps an epoch
-    rates, step = [], torch.optim.Adam.step
-    monkeypatch.setattr(torch.optim.Adam, "step", lambda own: rates.append(own.param_groups[0]["lr"]) or step(own))
-    fit_network(*parts[:2], params)
-    assert rates == pytest.approx([0.01 * (1 + math.cos(math.pi * step / 8)) for step in range(8)], abs=1e-9)
+    expected = [0.01 * (1 + math.cos(math.pi * step / 8)) for step in range(1, 9)]
+    assert rates_of(params, parts) == pytest.approx(expected, abs=1e-9)
 
 
 VARIANTS = pytest.mark.parametrize("variant", ["ours", "paper"])

@@ -15,13 +15,11 @@ from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
 from tasks.report.evaluation import Figures, put
 from tasks.workloads.evaluate.distances import (
     DISTANCES,
-    DistanceSpread,
     Measure,
     distances_between,
     distances_of_pairs,
     nearest_workloads,
-    spread_by_workload,
-    spread_of,
+    radii_of,
 )
 from tasks.workloads.identify.phases import (
     ADF,
@@ -76,14 +74,14 @@ class PaperTrees:
 @dataclass(frozen=True)
 class PaperModel:
     """counters and scale of the fingerprints; n_phases: q of the padded table; known: the training runs' fingerprints;
-    spreads: between runs of each workload (Table IV), by distance."""
+    radii: of each workload, by distance (VI-C)."""
 
     counters: tuple[Counter, ...]
     scale: CounterScale
     n_phases: int
     known: list[Fingerprint]
     trees: PaperTrees
-    spreads: dict[Measure, dict[str, DistanceSpread]]
+    radii: dict[Measure, dict[str, float]]
 
     def describe(self, runs: Sequence[Telemetry], cuts: Mapping[str, Cut]) -> tuple[list[Fingerprint], FloatArray]:
         """The fingerprints of runs, and the padded table that the trees read, (n, p)."""
@@ -104,11 +102,9 @@ def fit_paper(
     n_phases = max(fingerprint.most_phases for fingerprint in known)
     features = np.array([padded(fingerprint, n_phases) for fingerprint in known])
     labels = [str(run.workload) for run in ordered]
-    spreads = {
-        measure: spread_by_workload(distances_of_pairs(phases_of(known), measure), labels) for measure in DISTANCES
-    }
+    radii = {measure: radii_of(distances_of_pairs(phases_of(known), measure), labels) for measure in DISTANCES}
     trees = fit_trees(features, labels, seed)
-    return PaperModel(counters, scale, n_phases, known, trees, spreads)
+    return PaperModel(counters, scale, n_phases, known, trees, radii)
 
 
 def padded(fingerprint: Fingerprint, n_phases: int) -> FloatArray:
@@ -154,7 +150,7 @@ def by_distance(
         [len(fingerprint.workload_phases) for fingerprint in described],
         [len(fingerprint.workload_phases) for fingerprint in model.known],
         [str(fingerprint.workload) for fingerprint in model.known],
-        model.spreads[measure],
+        model.radii[measure],
     )
 
 
@@ -230,16 +226,18 @@ def _table_iv(fingerprints: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
             yield {
                 "workload": str(workload),
                 "measure": measure,
-                **_described(spread_of(inner[np.triu_indices(len(inner), k=1)]), ""),
-                **_described(spread_of(distances[np.ix_(is_it, ~is_it)].ravel()), "others_"),
+                **_described(inner[np.triu_indices(len(inner), k=1)], ""),
+                **_described(distances[np.ix_(is_it, ~is_it)].ravel(), "others_"),
             }
 
 
-def _described(spread: DistanceSpread | None, prefix: str) -> dict[str, float | int | None]:
+def _described(distances: FloatArray, prefix: str) -> dict[str, float | int | None]:
+    """Mean, deviation of the sample (0 of one distance) and number; None without any."""
+    n = len(distances)
     return {
-        f"{prefix}mean": spread.mean if spread else None,
-        f"{prefix}deviation": spread.deviation if spread else None,
-        f"{prefix}n_pairs": spread.n if spread else 0,
+        f"{prefix}mean": float(np.mean(distances)) if n else None,
+        f"{prefix}deviation": float(np.std(distances, ddof=min(1, n - 1))) if n else None,
+        f"{prefix}n_pairs": n,
     }
 
 
@@ -253,9 +251,7 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
     for measure in DISTANCES:
         to_known = distances_between(phases_of(described), phases_of(model.known), measure)
         nearest = np.stack([to_known[:, labels == name].min(axis=1) for name in model.trees.classes], axis=1)
-        spreads = model.spreads[measure]
-        radii = [spreads[name].mean if name in spreads else -np.inf for name in model.trees.classes]
-        is_taken = nearest <= np.array(radii)
+        is_taken = nearest <= np.array([model.radii[measure].get(name, -np.inf) for name in model.trees.classes])
         counts = (is_own.sum(), (is_own & ~is_taken).sum(), (~is_own).sum(), (~is_own & is_taken).sum())
         yield {"measure": measure, **{name: int(n) for name, n in zip(COUNTS, counts, strict=True)}}
 

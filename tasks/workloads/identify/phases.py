@@ -145,16 +145,6 @@ def cut_run(run: Telemetry, counters: Sequence[Counter]) -> Cut:
     return Cut(names, tuple(bounds), shared_bounds(bounds))
 
 
-def narrowed(cut: Cut, counters: Sequence[Counter]) -> Cut | None:
-    """The same cut on some of its counters; None where a counter is new."""
-    names = tuple(counter.name for counter in counters)
-    place = {name: at for at, name in enumerate(cut.counters)}
-    if not set(names) <= place.keys():
-        return None
-    bounds = tuple(cut.bounds[place[name]] for name in names)
-    return Cut(names, bounds, shared_bounds(bounds))
-
-
 def fingerprints_of(
     runs: Sequence[Telemetry],
     counters: Sequence[Counter],
@@ -163,11 +153,11 @@ def fingerprints_of(
 ) -> list[Fingerprint]:
     """The fingerprint of each run on these counters. scale: of the phases of the workload; without one equation 7.
 
-    cuts: phases found before, by run id; the others are looked for. Raises ValueError for a run without samples."""
+    cuts: phases found before on these counters, by run id; the others are looked for. Raises ValueError for a run
+    without samples."""
     made = []
     for run in runs:
-        before = (cuts or {}).get(run.run_id)
-        cut = (narrowed(before, counters) if before else None) or cut_run(run, counters)
+        cut = (cuts or {}).get(run.run_id) or cut_run(run, counters)
         values = columns_of(run, cut.counters)
         by_itself = equation_7(values)
         compared = by_itself if scale is None else on_scale(values, scale)

@@ -1,11 +1,7 @@
 """Recurring jobs on a machine type on which they have not run: work and slowdown apart."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from tasks.advice.params import EstimateParams
@@ -28,10 +24,9 @@ from tasks.advice.transfer import (
     with_slowdowns,
 )
 from tasks.errors import BadInput, NotFound
-from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures, vertices_of
+from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures
 
 PARAMS = EstimateParams()
-RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "jobs"
 START = pd.Timestamp("2026-01-01")
 
 
@@ -242,22 +237,3 @@ def test_too_few_jobs_calibrate_nothing() -> None:
     rows = fleet(np.random.default_rng(0), n_jobs=8, n_runs=200)
     with pytest.raises(BadInput, match="stages of other jobs ran on both machine types often enough"):
         transfer_job(basis_of(rows, "old", "new", PARAMS), runtimes_of(rows), "job1", PARAMS)
-
-
-# ---- vertices of runs
-
-
-# ---- the recording
-
-
-@pytest.fixture(scope="module")
-def recorded() -> tuple[pd.DataFrame, pd.Series, pd.DataFrame]:
-    """Vertices of the recorded jobs with their period, and runtimes. Two thirds of the files: D1 and some of D2."""
-    if not RECORDED.exists() or os.environ.get("WHORL_NO_RECORDED"):
-        pytest.skip("needs data/recorded/jobs")
-    names = ["run_id", "job", "plan_signature", "submitted_at", "status", "period", "vertices", "runtime_s"]
-    runs = pd.concat(
-        [pq.read_table(path, columns=names).to_pandas() for path in sorted(RECORDED.glob("runs-*.parquet"))]
-    )
-    runs = runs[runs["period"] == "D1"].assign(group_key=lambda rows: rows["job"] + rows["plan_signature"])
-    return with_slowdowns(vertices_of(runs)), runs.set_index("run_id")["runtime_s"], runs

@@ -190,19 +190,15 @@ def table_iii_figures(table: pd.DataFrame, reason: str = "") -> Figures:
     return figures
 
 
-def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, dict[str, pd.DataFrame]]:
-    """Table IV and the phases behind it, over fingerprints on one scale: figures, and the tables `table_iv` (a row a
-    workload and measure) and `phase_lengths` (phases of counters by their n_samples, and in how many the Dickey–Fuller
-    statistic is determined)."""
-    lengths = np.concatenate([np.diff(bounds) for run in fingerprints for bounds in run.bounds])
+def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, pd.DataFrame]:
+    """Table IV and the phases behind it, over fingerprints on one scale: figures, and the table `table_iv`, a row a
+    workload and measure."""
     statistics = np.concatenate([summary[:, ADF] for run in fingerprints for summary in run.summaries])
-    phases = pd.DataFrame({"n_samples": lengths, "is_determined": statistics != UNDETERMINED})
-    by_length = phases.groupby("n_samples")["is_determined"].agg(n="size", n_determined="sum").reset_index()
     figures: Figures = {
-        "adf.determined_share": float(phases["is_determined"].mean()),
-        "phases.n": len(phases),
+        "adf.determined_share": float((statistics != UNDETERMINED).mean()),
+        "phases.n": len(statistics),
         "phases.mean": float(np.mean([len(fingerprint.workload_phases) for fingerprint in fingerprints])),
-        "phases.mean_of_counters": len(phases) / sum(len(fingerprint.summaries) for fingerprint in fingerprints),
+        "phases.mean_of_counters": len(statistics) / sum(len(fingerprint.summaries) for fingerprint in fingerprints),
         "phases.most": max(fingerprint.most_phases for fingerprint in fingerprints),
     }
     table = pd.DataFrame(_table_iv(fingerprints))
@@ -210,7 +206,7 @@ def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, dict[st
         for name in ("mean", "deviation"):
             reason = "one run of this workload: no pair"
             put(figures, f"distance.{name}.{row['measure']}.{row['workload']}", row[name], reason)
-    return figures, {"table_iv": table, "phase_lengths": by_length}
+    return figures, table
 
 
 def _table_iv(fingerprints: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:

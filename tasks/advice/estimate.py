@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from tasks.advice.machines import Floats
 from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 
-Floats = NDArray[np.float64]
 LINE, LEVELLING, MEDIAN = "line", "levelling off", "median"
 POWERS = {LINE: 1.0, LEVELLING: 0.5}
 N_TRIED = 3  # of a task's largest runs are predicted from the smaller ones

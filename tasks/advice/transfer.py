@@ -19,12 +19,11 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from tasks.advice.machines import Floats
 from tasks.advice.params import EstimateParams
 from tasks.errors import BadInput, NotFound, quoted
 
-Floats = NDArray[np.float64]
 LEAST_POOL = 200  # vertices of other jobs on a machine type that its slowdowns are told from
 N_BINS = 10  # of work, alike in vertices, at most; each with LEAST_POOL of them at least
 N_QUANTILES = 20  # of the slowdowns, for each vertex of a history

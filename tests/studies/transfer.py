@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tasks.advice.machines import Floats
 from tasks.advice.params import EstimateParams
 from tasks.advice.transfer import (
     LEAST_RUNS,
     Basis,
-    Floats,
     basis_of,
     habit_without,
     runs_on,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
@@ -84,7 +85,7 @@ def columns_of(run: Telemetry, names: Sequence[str]) -> FloatArray:
     values = np.full((run.n_samples, len(names)), np.nan)
     for column, name in enumerate(names):
         if name in place:
-            values[:, column] = run.values[:, place[name]]
+            values[:, column] = run.values[:, place[name]]  # noqa: PD011
     return values
 
 
@@ -268,26 +269,10 @@ def _summaries(values: FloatArray, phase_of: Bounds, n_phases: int) -> FloatArra
     mean = np.bincount(phase_of, values, n_phases) / safe
     variance = np.bincount(phase_of, (values - mean[phase_of]) ** 2, n_phases) / safe
     adf = np.nan_to_num(dickey_fuller(values, phase_of, n_phases), nan=UNDETERMINED)
-    median, *quantiles = _quantiles(values, phase_of, counts, (0.5, *QUANTILES))
-    table = np.column_stack([mean, median, variance, adf, *quantiles])  # in the order of STATISTICS
-    table[counts == 0] = 0.0
-    return table
-
-
-def _quantiles(values: FloatArray, phase_of: Bounds, counts: Bounds, shares: Sequence[float]) -> list[FloatArray]:
-    """Quantiles of each phase, with straight lines between samples; 0 for a phase without any: (n_phases,) each."""
-    if not len(values):
-        return [np.zeros(len(counts)) for _ in shares]
-    rising = values[np.lexsort((values, phase_of))]
-    first = np.minimum(np.cumsum(counts) - counts, len(values) - 1)
-    last = np.maximum(counts - 1, 0)
-    quantiles = []
-    for share in shares:
-        place = last * share
-        below = np.floor(place).astype(np.int64)
-        low, high = rising[first + below], rising[first + np.minimum(below + 1, last)]
-        quantiles.append(low + (place - below) * (high - low))
-    return quantiles
+    quantiles = np.zeros((n_phases, 1 + len(QUANTILES)))  # a phase without samples has zeros
+    of_phases = pd.Series(values).groupby(phase_of).quantile(np.array([0.5, *QUANTILES]))
+    quantiles[counts > 0] = of_phases.to_numpy().reshape(-1, quantiles.shape[1])
+    return np.column_stack([mean, quantiles[:, 0], variance, adf, quantiles[:, 1:]])  # in the order of STATISTICS
 
 
 def _adf_statistics(scaled: FloatArray, phase_of: Bounds, n_phases: int) -> FloatArray:

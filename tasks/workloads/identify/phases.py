@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
 from tasks.workloads.changepoints.online import PriorParams
+from tasks.workloads.identify.counters import columns_of
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 QUANTILES = (0.1, 0.25, 0.75, 0.9)  # the distribution of a phase: a histogram of five samples is mostly empty
@@ -77,16 +78,6 @@ class Fingerprint:
     def most_phases(self) -> int:
         """q: the most phases that a counter of the run has."""
         return max(len(summary) for summary in self.summaries)
-
-
-def columns_of(run: Telemetry, names: Sequence[str]) -> FloatArray:
-    """The named counters of a run in this order, (n_samples, n_names); NaN for those that it lacks."""
-    place = {name: column for column, name in enumerate(run.names)}
-    values = np.full((run.n_samples, len(names)), np.nan)
-    for column, name in enumerate(names):
-        if name in place:
-            values[:, column] = run.values[:, place[name]]  # noqa: PD011
-    return values
 
 
 def equation_7(values: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ like inside (metrics i), and configuration j, to the log cost of j. A candidate 
 run; their mean is the estimate, their scatter the uncertainty. Perona (Scheinert et al. 2022, IV-D) multiplies any
 acquisition by how well a machine scores in the resources that the job has used so far."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.random import Generator
@@ -138,31 +138,17 @@ def weighted_acquisition(
     return np.asarray((acquisition + ACQUISITION_FLOOR) * (1 + score / LARGEST_SUM ** max(1, n_profiled - 1)))
 
 
-Weigh = Callable[[Configurations, Floats, int], Floats]  # what scores make of an acquisition after so many runs
-
-
-def unweighted(_candidates: Configurations, acquisition: Floats, _n_runs: int) -> Floats:
-    """The acquisition as it is: without scores."""
-    return acquisition
-
-
-def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
+def by_scores(
+    scores: Mapping[str, Mapping[str, float]], candidates: Configurations, acquisition: Floats, n_runs: int
+) -> Floats:
     """Perona's weights (IV-D): what scores well counts more, at the start. scores: by aspect, then machine type.
 
     Every resource counts as fully used where tables of runs say nothing of that."""
-    columns = {
-        aspect: {kind: score / max(map(abs, by_type.values())) for kind, score in by_type.items()}
-        for aspect, by_type in scores.items()
-    }
-
-    def weighed(candidates: Configurations, acquisition: Floats, n_runs: int) -> Floats:
-        of = {
-            aspect: np.array([[by_type.get(name, 0.0)] for name in candidates.machine_type])
-            for aspect, by_type in columns.items()
-        }
-        return weighted_acquisition(acquisition, dict.fromkeys(of, 1.0), of, n_runs)
-
-    return weighed
+    columns = {}
+    for aspect, by_type in scores.items():
+        largest = max(map(abs, by_type.values()))
+        columns[aspect] = np.array([[by_type.get(name, 0.0) / largest] for name in candidates.machine_type])
+    return weighted_acquisition(acquisition, dict.fromkeys(columns, 1.0), columns, n_runs)
 
 
 def arrow(scores: Mapping[str, Mapping[str, float]] | None = None) -> Method:
@@ -181,13 +167,13 @@ def arrow(scores: Mapping[str, Mapping[str, float]] | None = None) -> Method:
         believed = arrow_proposal(axes, metrics, log_cost, runs.candidate[ok], rng, n_trees=ARROW_TREES)
         worth = expected_improvement(*believed, float(log_cost.min()) if best is None else best)
         if scores:
-            worth = by_scores(scores)(candidates, worth, len(runs.candidate))
+            worth = by_scores(scores, candidates, worth, len(runs.candidate))
         return int(np.argmax(np.where(is_new, worth, -np.inf)))
 
     return next_run
 
 
-def cherrypick_with(weigh: Weigh) -> Method:
+def cherrypick_with(scores: Mapping[str, Mapping[str, float]]) -> Method:
     """CherryPick with an acquisition that scores weigh: its improvement at the candidates themselves."""
 
     def next_run(problem: Problem, runs: TrialRuns, rng: Generator) -> int:
@@ -199,7 +185,7 @@ def cherrypick_with(weigh: Weigh) -> Method:
             axes, cost = features(problem.candidates), np.exp(runs.log_cost[runs.is_completed])
             mean, deviation = _process(axes[seen], cost, axes)
             worth = expected_improvement(mean, deviation, cost.min(), least=JITTER) / cost.min()
-        weighed = np.where(is_new, weigh(problem.candidates, worth, len(runs.candidate)), -np.inf)
+        weighed = np.where(is_new, by_scores(scores, problem.candidates, worth, len(runs.candidate)), -np.inf)
         return int(rng.choice(np.flatnonzero(weighed == weighed.max())))  # sizes of the best type tie (IV-D)
 
     return next_run

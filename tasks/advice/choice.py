@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import ndtr, ndtri
 
+from tasks.advice.machines import SECONDS_PER_HOUR, Floats
 from tasks.advice.params import ChoiceParams
 from tasks.errors import BadInput, NotFound
 from tasks.params import Params
 
-Floats = NDArray[np.float64]
 Bound = Literal["CPU", "disk", "CPU and disk", "memory", "neither CPU nor disk"]
-SECONDS_PER_HOUR, MB, GB = 3600.0, 1e6, 1e9
+MB, GB = 1e6, 1e9
 LEAST_RUNS = 2
 SILVERMAN, SILVERMAN_POWER, IQR_OF_SD = 0.9, -0.2, 1.349  # Silverman 1986, equation 3.31
 FEW, MANY = 5, 200  # points of the normal distribution around a run, where there are draws as well, and where not

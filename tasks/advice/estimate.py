@@ -10,16 +10,15 @@ interval: a median says nothing of a larger input, and is of the source whatever
 Intervals are split-conformal (Lei et al. 2018, section 5.2, with a spread of each task): errors that were made on other
 workflows, as multiples of each task's own spread, say how far a new one may lie off."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from tasks.advice.machines import Floats
 from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 
-Floats = NDArray[np.float64]
 LINE, LEVELLING, MEDIAN = "line", "levelling off", "median"
 POWERS = {LINE: 1.0, LEVELLING: 0.5}
 N_TRIED = 3  # of a task's largest runs are predicted from the smaller ones
@@ -179,16 +178,17 @@ def estimate(
     tasks = pd.DataFrame(rows, columns=columns)
     tasks["runtime_s"] *= ratio
     spreads = _calibrated(runs, source, target, ratio, params.confidence)
-    factor = np.exp(spreads.task * tasks["spread"])
-    tasks = tasks.assign(low_s=tasks["runtime_s"] / factor, high_s=tasks["runtime_s"] * factor)
-    workflows = workflow_errors(tasks.assign(case="", truth_s=np.nan))
-    factor = np.exp(spreads.workflow * workflows["spread"])
-    workflows = workflows.assign(
-        low_s=workflows["runtime_s"] / factor,
-        high_s=workflows["runtime_s"] * factor,
-        n_tasks=tasks.groupby("workflow").size().to_numpy(),
-    )[["workflow", "runtime_s", "low_s", "high_s", "n_tasks"]]
-    return Estimate(source, target, ratio, params.aspect, spreads, tasks, workflows)
+    tasks = _with_interval(tasks, spreads.task)
+    workflows = _with_interval(workflow_errors(tasks.assign(case="", truth_s=np.nan)), spreads.workflow)
+    workflows = workflows.assign(n_tasks=tasks.groupby("workflow").size().to_numpy())
+    shown = ["workflow", "runtime_s", "low_s", "high_s", "n_tasks"]
+    return Estimate(source, target, ratio, params.aspect, spreads, tasks, workflows[shown])
+
+
+def _with_interval(rows: pd.DataFrame, multiple: float) -> pd.DataFrame:
+    """With low_s and high_s, so many spreads around runtime_s."""
+    factor = np.exp(multiple * rows["spread"])
+    return rows.assign(low_s=rows["runtime_s"] / factor, high_s=rows["runtime_s"] * factor)
 
 
 # ---- calibration
@@ -210,12 +210,8 @@ def calibrate(errors: pd.DataFrame, confidence: float, rests_on: str) -> Estimat
     off = np.abs(np.log(errors["truth_s"] / errors["runtime_s"])) / errors["spread"]
     sums = workflow_errors(errors)
     workflow = np.abs(np.log(sums["truth_s"] / sums["runtime_s"])) / sums["spread"]
-    return EstimateSpread(
-        confidence,
-        conformal_quantile(off.to_numpy(float), confidence),
-        conformal_quantile(workflow.to_numpy(float), confidence),
-        rests_on,
-    )
+    task, whole = (conformal_quantile(each.to_numpy(float), confidence) for each in (off, workflow))
+    return EstimateSpread(confidence, task, whole, rests_on)
 
 
 def workflow_errors(errors: pd.DataFrame) -> pd.DataFrame:
@@ -270,9 +266,4 @@ def _calibrated(runs: pd.DataFrame, source: str, target: str, ratio: float, conf
     if len(errors) < LEAST_ERRORS:
         return published
     on_these = calibrate(errors, confidence, f"{len(errors)} tasks that ran on both")
-    return EstimateSpread(
-        confidence,
-        on_these.task,
-        max(published.workflow, float(np.nan_to_num(on_these.workflow, posinf=0.0))),
-        on_these.rests_on,
-    )
+    return replace(on_these, workflow=max(published.workflow, float(np.nan_to_num(on_these.workflow, posinf=0.0))))

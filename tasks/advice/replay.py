@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tasks.advice.baselines import VCPU_ONLY, arrow, by_scores, cherrypick, cherrypick_with, portfolio, ruya, unweighted
+from tasks.advice.baselines import VCPU_ONLY, arrow, cherrypick, cherrypick_with, portfolio, ruya
 from tasks.advice.machines import Configurations, Floats, MachineType, MemoryNeed, configurations
 from tasks.advice.params import ReplayParams
 from tasks.advice.search import CandidateOutcomes, Method, Problem, at_random, by_improvement, portfolio_order, search
@@ -177,9 +177,8 @@ WAYS = {
     "portfolio": Way("portfolio of other applications", _portfolio),
     "cherrypick": Way("CherryPick", _CHERRYPICK),
     "arrow": Way("Arrow (no metrics)", _always(arrow())),
-    "cherrypick_starts": Way("CherryPick, at candidates", _always(cherrypick_with(unweighted)), uses=("scores",)),
     "cherrypick_scores": Way(
-        "the same, weighed by scores", lambda _, of: cherrypick_with(by_scores(of.scores)), uses=("scores",)
+        "CherryPick, at candidates, weighed by scores", lambda _, of: cherrypick_with(of.scores), uses=("scores",)
     ),
     "arrow_scores": Way("Arrow, weighed by scores", lambda _, of: arrow(of.scores), uses=("scores",)),
     "vcpu": Way("processors alone", _OURS, VCPU_ONLY),

@@ -363,7 +363,7 @@ def record(params: RecordParams, folder: str) -> dict[str, Any]:
 
 
 def read_vertices(warehouse: Warehouse, source: str) -> tuple[pd.DataFrame, pd.Series]:
-    """The vertices of a source's completed runs (transfer.VERTEX_COLUMNS), and the runs' runtimes in s, by run_id.
+    """The vertices of a source's completed runs (as basis_of takes them), and the runs' runtimes in s, by run_id.
 
     Replays with one thing changed are left out. Raises BadInput if simulated and measured runs are mixed, NotFound
     where no log says on which machine type vertices ran."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tasks.advice.choice import (
     COMPLETED,
-    SECONDS_PER_HOUR,
+    MB,
     TINY,
     Capacity,
     Choice,
@@ -24,13 +23,13 @@ from tasks.advice.choice import (
     choose_type,
     runs_of,
 )
+from tasks.advice.machines import SECONDS_PER_HOUR, Floats
 from tasks.advice.params import ChoiceParams
 from tasks.errors import BadInput
 from tasks.quantities import duration, share
 
-Floats = NDArray[np.float64]
 OURS, STAY, ORACLE = "choose", "stay on the source", "oracle (held-back runs)"
-THOUSAND, MB = 1000, 1e6
+THOUSAND = 1000
 TYPE_COLUMNS = ["machine_type", "verdict", "late", "late_low", "late_high", "median_s", "p95_s", "cost_1000_runs",
                 "bound", "lacks_memory"]  # fmt: skip
 BINS = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 1.0)  # of chances that were said

@@ -19,12 +19,11 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from tasks.advice.machines import Floats
 from tasks.advice.params import EstimateParams
 from tasks.errors import BadInput, NotFound, quoted
 
-Floats = NDArray[np.float64]
 LEAST_POOL = 200  # vertices of other jobs on a machine type that its slowdowns are told from
 N_BINS = 10  # of work, alike in vertices, at most; each with LEAST_POOL of them at least
 N_QUANTILES = 20  # of the slowdowns, for each vertex of a history
@@ -33,7 +32,6 @@ LEAST_STAGES = 20
 LEAST_RUNS = 10  # of a job, from which it is answered
 LEVEL_KEPT = 0.5  # of a learned level: it is in part load that was so at the time; chosen on D1 and D2 of the recording
 LARGEST_SHARE = 2.0  # of a stage's deviation that is taken along: where types differ in load, more than all of it
-VERTEX_COLUMNS = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens"]
 
 
 @dataclass(frozen=True)
@@ -143,14 +141,13 @@ class Pools:
 class Habit:
     """What stages on the target lie above other jobs' slowdowns there, as a logarithm: level + share · deviation.
 
-    deviation: how far the stage lies from other jobs' slowdowns on the source. n_stages: that it was learned from."""
+    deviation: how far the stage lies from other jobs' slowdowns on the source."""
 
     level: float
     share: float
-    n_stages: int
 
 
-NO_HABIT = Habit(0.0, 0.0, 0)
+NO_HABIT = Habit(0.0, 0.0)
 
 
 def own_deviation(stage: pd.DataFrame, here: Slowdowns) -> float:
@@ -202,7 +199,7 @@ def habit_without(stages: pd.DataFrame, job: str) -> Habit:
     spread = float(weight @ centred**2)
     share = float(np.clip(weight @ (centred * y) / spread, 0.0, LARGEST_SHARE)) if spread > 0 else 0.0
     level = LEVEL_KEPT * float(np.average(y - share * x, weights=weight))
-    return Habit(level, share, len(others))
+    return Habit(level, share)
 
 
 # ---- intervals that other jobs calibrate
@@ -267,7 +264,8 @@ class Basis:
 
 
 def basis_of(vertices: pd.DataFrame, source: str, target: str, params: EstimateParams) -> Basis:
-    """What is learned once for all jobs. vertices: of all jobs, with VERTEX_COLUMNS.
+    """What is learned once for all jobs. vertices: of all jobs, with run_id, job, stage, machine_type, submitted_at,
+    duration_s, cpu_s and tokens.
 
     Raises NotFound for a machine type without vertices, BadInput for one type twice, and where nothing says CPU seconds
     and tokens."""

@@ -63,12 +63,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Clusters:
-    """clusters: the largest first, numbered from 1. changes: in the order of traces and time. silhouette: mean over the
-    runs, None for one cluster; n_counters: compared; left_out: runs that share no counter with these."""
+    """clusters: the largest first, numbered from 1. changes: in the order of traces and time. n_counters: compared;
+    left_out: runs that share no counter with these."""
 
     clusters: tuple[RunCluster, ...]
     changes: tuple[Change, ...]
-    silhouette: float | None
     n_counters: int
     left_out: tuple[str, ...] = ()
 
@@ -91,13 +90,13 @@ def clusters_of(runs: Sequence[Telemetry], windows: WindowParams) -> Clusters:
         problem = "no counter that does not give the session away"
         raise BadInput(f"{len(items)} runs", problem, "rates, or counters of a group", "record some")
     points = points_of(compared, counters)
-    numbers, silhouette = partition_of(points)
+    numbers = partition_of(points)
     sizes = Tally(numbers.tolist())
     order = sorted(sizes, key=lambda label: (-sizes[label], int(np.flatnonzero(numbers == label)[0])))
     numbers = np.array([order.index(label) + 1 for label in numbers.tolist()])
     means = moments_of(compared, counters)[:, : len(counters)]
     clusters = [_cluster(number, numbers, points, means, items, counters) for number in range(1, len(order) + 1)]
-    return Clusters(tuple(clusters), tuple(_changes(items, numbers)), silhouette, len(counters), left_out)
+    return Clusters(tuple(clusters), tuple(_changes(items, numbers)), len(counters), left_out)
 
 
 def _counters(runs: Sequence[Telemetry]) -> tuple[Counter, ...]:
@@ -131,14 +130,14 @@ def points_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatAr
     return np.asarray(points / np.maximum(1, deviations / (MOST_OF_USUAL * usual)))
 
 
-def partition_of(points: FloatArray) -> tuple[NDArray[np.int64], float | None]:
-    """The cluster of each point, (n,), and the mean silhouette; all in one, and None, where there is no structure."""
+def partition_of(points: FloatArray) -> NDArray[np.int64]:
+    """The cluster of each point, (n,); all in one where there is no structure."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist, squareform
     from sklearn.metrics import silhouette_score  # type: ignore[import-untyped, unused-ignore]
 
     if len(points) < LEAST_RUNS:
-        return np.zeros(len(points), dtype=np.int64), None
+        return np.zeros(len(points), dtype=np.int64)
     distances = pdist(points)
     apart, tree = squareform(distances), linkage(distances, "ward")
     best, numbers = LEAST_SILHOUETTE, np.zeros(len(points), dtype=np.int64)
@@ -146,7 +145,7 @@ def partition_of(points: FloatArray) -> tuple[NDArray[np.int64], float | None]:
         cutting = fcluster(tree, n_clusters, "maxclust")
         if len(set(cutting)) > 1 and (score := float(silhouette_score(apart, cutting, metric="precomputed"))) > best:
             best, numbers = score, cutting
-    return np.asarray(numbers, dtype=np.int64), best if numbers.any() else None
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def _cluster(

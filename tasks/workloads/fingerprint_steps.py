@@ -30,7 +30,7 @@ from tasks.warehouse.connection import fetch, reading, transaction, writing
 from tasks.warehouse.landing import put_whole
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import data_version
-from tasks.workloads.identify.counters import giveaway_of
+from tasks.workloads.identify.counters import columns_of, giveaway_of
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import WORD
 from tasks.workloads.params import FanOutParams
@@ -157,8 +157,6 @@ def phases_path(part: str) -> str:
 
 def key_of(run: Telemetry, counters: Sequence[Counter]) -> str:
     """Hash of the samples of a run and of how it is cut: what its phases depend on."""
-    from tasks.workloads.identify.phases import columns_of
-
     digest = hashlib.sha256(_as_json(counters).encode())
     digest.update(np.ascontiguousarray(columns_of(run, [counter.name for counter in counters])).tobytes())
     return digest.hexdigest()[:KEY_CHARS]
@@ -174,7 +172,6 @@ def phases_of(run: Telemetry, counters: Sequence[Counter]) -> list[dict[str, Any
         OF_PHASES,
         STATISTICS,
         UNDETERMINED,
-        columns_of,
         fingerprints_of,
         logarithm_of_rates,
     )
@@ -234,8 +231,6 @@ def _as_json(counters: Sequence[Counter]) -> str:
 
 def _write_part(folder: str, runs: Sequence[tuple[str, Telemetry]], counters: Sequence[Counter]) -> str:
     """Write runs that have these counters, with their keys; returns the path. Twice is the same as once."""
-    from tasks.workloads.identify.phases import columns_of
-
     keys = [key for key, _ in runs]
     path = f"{folder}/part-{hashlib.sha256(','.join(keys).encode()).hexdigest()[:KEY_CHARS]}.parquet"
     fs, name = storage_of(path)

@@ -39,15 +39,22 @@ logger = logging.getLogger(__name__)
 class LabelledSplit:
     """Runs, or windows of long traces, to learn from and to be measured on. name: of the split, such as `round 5`.
 
-    runs: all of them, also windows across the border, which are on neither side; n_windows: windows among them;
-    is_window: of each of test."""
+    items: all of them, also windows across the border, which are on neither side; tested: those of test."""
 
-    runs: list[Telemetry]
+    items: list[Item]
     train: list[Telemetry]
-    test: list[Telemetry]
+    tested: list[Item]
     name: str
-    n_windows: int
-    is_window: list[bool]
+
+    @property
+    def runs(self) -> list[Telemetry]:
+        """Of all items."""
+        return [item.run for item in self.items]
+
+    @property
+    def test(self) -> list[Telemetry]:
+        """The runs to be measured on."""
+        return [item.run for item in self.tested]
 
 
 def train_source(
@@ -180,10 +187,7 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> LabelledSplit:
             if is_each_its_own
             else "record or ingest more runs, or choose another train.hold_out",
         )
-    train, test = ([items[at] for at in part] for part in (split.train, split.test))
-    n_windows, is_window = sum(item.is_window for item in items), [item.is_window for item in test]
-    learned, tested, all_runs = ([item.run for item in part] for part in (train, test, items))
-    return LabelledSplit(all_runs, learned, tested, split.name, n_windows, is_window)
+    return LabelledSplit(items, [items[at].run for at in split.train], [items[at] for at in split.test], split.name)
 
 
 def thinned(items: Sequence[Item], most: int) -> list[Item]:
@@ -240,13 +244,11 @@ def figures_of(parts: LabelledSplit, answers: Sequence[Identification]) -> Figur
         "held_out.nearest_accuracy": sum(answer.nearest[0].workload == name for name, answer in ours) / len(ours),
         "held_out.confidence": sum(answer.confidence for _, answer in ours) / len(ours),
         "held_out.n": len(ours),
-        "held_out.n_windows": sum(
-            is_window for run, is_window in zip(parts.test, parts.is_window, strict=True) if run.workload in classes
-        ),
+        "held_out.n_windows": sum(item.is_window and item.workload in classes for item in parts.tested),
         "held_out.n_new": len(new),
         "held_out.n_new_unknown": sum(not answer.is_known for answer in new),
         "trained.n": len(parts.runs),
-        "trained.n_windows": parts.n_windows,
+        "trained.n_windows": sum(item.is_window for item in parts.items),
         "trained.classes": len({run.workload for run in parts.runs}),
     }
 

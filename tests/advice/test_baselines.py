@@ -12,7 +12,6 @@ from tasks.advice.baselines import (
     JITTER,
     arrow,
     arrow_proposal,
-    by_scores,
     cherrypick,
     cherrypick_with,
     features,
@@ -76,7 +75,7 @@ def test_the_best_scored_machine_comes_second_and_third_in_any_size(clusters: Co
     outcome = CandidateOutcomes(np.zeros(len(clusters)), np.ones(len(clusters), dtype=bool))
     sizes = set()
     for seed in range(8):
-        tried = search(Problem(clusters), outcome, 3, cherrypick_with(by_scores(SCORES)), np.random.default_rng(seed))
+        tried = search(Problem(clusters), outcome, 3, cherrypick_with(SCORES), np.random.default_rng(seed))
         assert [clusters.machine_type[at] for at in tried[1:]] == ["c.large", "c.large"]
         sizes |= set(clusters.nodes[tried[1:]].tolist())
     assert sizes == {2, 4, 8, 16}

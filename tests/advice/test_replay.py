@@ -215,4 +215,4 @@ def test_scores_bring_the_methods_that_use_them() -> None:
     jobs = jobs_of(table(), MACHINES, {})
     quick = SMALL.model_copy(update={"searches": 3, "target_percentiles": ()})
     found = replay_all(jobs, quick, methods=("learned",), scores={"cpu_one_thread": {"a": 1.0, "b": 2.0}})
-    assert set(found["method"]) == {"learned", "cherrypick_starts", "cherrypick_scores", "arrow_scores"}
+    assert set(found["method"]) == {"learned", "cherrypick_scores", "arrow_scores"}

@@ -1,11 +1,7 @@
 """Recurring jobs on a machine type on which they have not run: work and slowdown apart."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 from tasks.advice.params import EstimateParams
@@ -14,6 +10,7 @@ from tasks.advice.transfer import (
     LEVEL_KEPT,
     N_QUANTILES,
     NO_HABIT,
+    Basis,
     Habit,
     Pool,
     Widening,
@@ -28,10 +25,9 @@ from tasks.advice.transfer import (
     with_slowdowns,
 )
 from tasks.errors import BadInput, NotFound
-from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures, vertices_of
+from tests.studies.transfer import StageMinima, evaluate_runs, evaluate_stages, stage_figures
 
 PARAMS = EstimateParams()
-RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "jobs"
 START = pd.Timestamp("2026-01-01")
 
 
@@ -102,15 +98,11 @@ def test_slowdowns_are_the_quantiles_of_their_bin_of_work() -> None:
 
 def test_a_stage_takes_its_work_times_the_slowdown_there() -> None:
     n = LEAST_POOL
-    here = Pool(pd.DataFrame({"job": "a", "log_work": np.zeros(n), "log_slowdown": np.log(np.full(n, 10.0))})).without(
-        ""
-    )
-    there = Pool(pd.DataFrame({"job": "a", "log_work": np.zeros(n), "log_slowdown": np.log(np.full(n, 4.0))})).without(
-        ""
-    )
+    vertices = pd.DataFrame({"job": "a", "log_work": np.zeros(n)})
+    here, there = (Pool(vertices.assign(log_slowdown=np.log(slowdown))).without("") for slowdown in (10.0, 4.0))
     stage = pd.DataFrame({"log_work": np.log([2.0, 3.0]), "log_slowdown": np.log([20.0, 20.0])})
     assert transfer_stage(stage, here, there, NO_HABIT)[:, 0].tolist() == pytest.approx([8, 12])
-    half = Habit(level=np.log(3), share=0.5, n_stages=9)  # twice the others' slowdown here, so √2 of it there, and 3
+    half = Habit(level=np.log(3), share=0.5)  # twice the others' slowdown here, so √2 of it there, and 3
     assert transfer_stage(stage, here, there, half)[0, 0] == pytest.approx(8 * 3 * np.sqrt(2))
 
 
@@ -163,13 +155,19 @@ def test_a_job_on_another_machine_type_takes_what_it_takes_there(vertices: pd.Da
     assert told.rests_on.startswith("30 runs on old; slowdowns of 870 vertices of other jobs there and of 870 on new")
 
 
-def test_load_that_differs_is_no_speed() -> None:
-    """`new` is 1.5 times as fast, and less loaded: scaling by 1.5 leaves the load of `old` in."""
-    rows = fleet(np.random.default_rng(3), n_runs=160, load=0.8)
+def told_of_the_later_half(rows: pd.DataFrame) -> tuple[Basis, pd.DataFrame, pd.DataFrame]:
+    """What the earlier half teaches, the later half, and how well it is told, by method."""
     middle = rows["submitted_at"].quantile(0.5)
     basis = basis_of(rows[rows["submitted_at"] <= middle], "old", "new", PARAMS)
     later = with_slowdowns(rows[rows["submitted_at"] > middle])
     told = evaluate_stages(basis, later, 1 / 1.5, PARAMS, StageMinima(10, 10, 10)).set_index("method")
+    return basis, later, told
+
+
+def test_load_that_differs_is_no_speed() -> None:
+    """`new` is 1.5 times as fast, and less loaded: scaling by 1.5 leaves the load of `old` in."""
+    rows = fleet(np.random.default_rng(3), n_runs=160, load=0.8)
+    _, _, told = told_of_the_later_half(rows)
     assert told.loc["ours", "ks"] < told.loc["× speed", "ks"] < told.loc["as it is", "ks"]
     assert told.loc["ours", "risk_error"] < told.loc["× speed", "risk_error"]
 
@@ -177,10 +175,7 @@ def test_load_that_differs_is_no_speed() -> None:
 def test_calibrated_intervals_hold_what_they_promise() -> None:
     """Many runs, so that shares are known within a point or two; a calibration on half of the history errs upwards."""
     rows = fleet(np.random.default_rng(7), n_jobs=40, n_runs=160)
-    middle = rows["submitted_at"].quantile(0.5)
-    basis = basis_of(rows[rows["submitted_at"] <= middle], "old", "new", PARAMS)
-    later = with_slowdowns(rows[rows["submitted_at"] > middle])
-    told = evaluate_stages(basis, later, 1 / 1.5, PARAMS, StageMinima(10, 10, 10)).set_index("method")
+    basis, later, told = told_of_the_later_half(rows)
     assert told.loc["ours, calibrated", "coverage"] == pytest.approx(0.9, abs=0.04)
     whole = evaluate_runs(basis, runtimes_of(rows), later, 1 / 1.5, PARAMS).set_index("method")
     assert whole.loc["ours, calibrated", "coverage"] == pytest.approx(0.9, abs=0.04)
@@ -242,22 +237,3 @@ def test_too_few_jobs_calibrate_nothing() -> None:
     rows = fleet(np.random.default_rng(0), n_jobs=8, n_runs=200)
     with pytest.raises(BadInput, match="stages of other jobs ran on both machine types often enough"):
         transfer_job(basis_of(rows, "old", "new", PARAMS), runtimes_of(rows), "job1", PARAMS)
-
-
-# ---- vertices of runs
-
-
-# ---- the recording
-
-
-@pytest.fixture(scope="module")
-def recorded() -> tuple[pd.DataFrame, pd.Series, pd.DataFrame]:
-    """Vertices of the recorded jobs with their period, and runtimes. Two thirds of the files: D1 and some of D2."""
-    if not RECORDED.exists() or os.environ.get("WHORL_NO_RECORDED"):
-        pytest.skip("needs data/recorded/jobs")
-    names = ["run_id", "job", "plan_signature", "submitted_at", "status", "period", "vertices", "runtime_s"]
-    runs = pd.concat(
-        [pq.read_table(path, columns=names).to_pandas() for path in sorted(RECORDED.glob("runs-*.parquet"))]
-    )
-    runs = runs[runs["period"] == "D1"].assign(group_key=lambda rows: rows["job"] + rows["plan_signature"])
-    return with_slowdowns(vertices_of(runs)), runs.set_index("run_id")["runtime_s"], runs

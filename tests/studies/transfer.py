@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tasks.advice.machines import Floats
 from tasks.advice.params import EstimateParams
 from tasks.advice.transfer import (
     LEAST_RUNS,
-    VERTEX_COLUMNS,
     Basis,
-    Floats,
     basis_of,
     habit_without,
     runs_on,
@@ -30,6 +29,8 @@ from tasks.advice.transfer import (
     with_slowdowns,
 )
 from tasks.errors import BadInput
+
+VERTEX_COLUMNS = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens"]
 
 
 def vertices_of(runs: pd.DataFrame) -> pd.DataFrame:

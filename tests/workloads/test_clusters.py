@@ -37,7 +37,6 @@ def test_runs_of_a_kind_are_one_cluster_and_none_needs_a_label(runs):
     kinds = [{run_id.partition("-")[0] for run_id in one.run_ids} for one in found.clusters]
     assert sorted(map(sorted, kinds)) == [["compute"], ["scan"], ["serve"]]
     assert all(one.medoid in one.run_ids for one in found.clusters)
-    assert found.silhouette > 0.8
     [scan] = [one for one in found.clusters if one.medoid.startswith("scan")]
     assert scan.telling[0].startswith("disk read bytes: ")  # it says which counters set it apart
     assert "MB a second, elsewhere" in scan.telling[0]
@@ -85,8 +84,7 @@ def test_a_trace_that_changes_says_when_and_a_single_odd_window_is_no_change():
 
 
 def test_points_without_structure_are_one_cluster():
-    numbers, silhouette = partition_of(np.random.default_rng(6).normal(size=(60, 40)))
-    assert (set(numbers.tolist()), silhouette) == ({0}, None)
+    assert set(partition_of(np.random.default_rng(6).normal(size=(60, 40))).tolist()) == {0}
 
 
 def test_one_run_is_a_cluster(runs):

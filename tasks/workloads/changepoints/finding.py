@@ -126,7 +126,6 @@ def most_moved(values: Floats, detected: ChangePoints) -> list[list[tuple[int, f
 
 
 DEFAULT = ChangePointParams()
-MOST_MOVED = 3
 FEWEST_SAMPLES = 3  # of a series that can tell how it varies
 
 

@@ -46,13 +46,14 @@ def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], m
     """Distance of every run, phases (m, d), to every known one, each at its best offset: (n_runs, n_known).
 
     Raises ValueError for an empty run, unequal d, or a value that is not finite."""
-    packed_runs, packed_known = _packed(runs), _packed(known)
-    return np.asarray(_matched_between(*packed_runs, *packed_known, measure == "dtw"))
+    return np.asarray(_matched(*_packed(runs), *_packed(known), measure == "dtw", are_pairs=False))
 
 
 def distances_of_pairs(runs: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
     """Distance of every pair of runs, each at its best offset: (n, n), symmetric; each pair is computed once."""
-    return np.asarray(_matched_pairs(*_packed(runs), measure == "dtw"))
+    packed = _packed(runs)
+    above = np.asarray(_matched(*packed, *packed, measure == "dtw", are_pairs=True))
+    return above + above.T
 
 
 def _packed(sequences: Sequence[FloatArray]) -> tuple[FloatArray, Indices]:
@@ -119,56 +120,33 @@ def _at_best_offset(first: FloatArray, second: FloatArray, is_warped: bool) -> f
 
 
 @njit(cache=True, boundscheck=False)
-def _matched_pairs(points: FloatArray, starts: Indices, is_warped: bool) -> FloatArray:
-    n = starts.shape[0] - 1
-    distances = np.zeros((n, n))
-    for a in range(n):
-        for b in range(a + 1, n):
-            first, second = points[starts[a] : starts[a + 1]], points[starts[b] : starts[b + 1]]
-            distances[a, b] = distances[b, a] = _at_best_offset(first, second, is_warped)
-    return distances
-
-
-@njit(cache=True, boundscheck=False)
-def _matched_between(
-    points: FloatArray, starts: Indices, others: FloatArray, other_starts: Indices, is_warped: bool
+def _matched(
+    points: FloatArray,
+    starts: Indices,
+    others: FloatArray,
+    other_starts: Indices,
+    is_warped: bool,
+    are_pairs: bool,
 ) -> FloatArray:
+    """(n, m) distances; of the pairs of one set of runs those above the diagonal alone."""
     n, m = starts.shape[0] - 1, other_starts.shape[0] - 1
     distances = np.zeros((n, m))
     for a in range(n):
-        for b in range(m):
+        for b in range(a + 1 if are_pairs else 0, m):
             first, second = points[starts[a] : starts[a + 1]], others[other_starts[b] : other_starts[b + 1]]
             distances[a, b] = _at_best_offset(first, second, is_warped)
     return distances
 
 
-@dataclass(frozen=True)
-class DistanceSpread:
-    """Distances between runs of one workload (Table IV). n: how many; deviation: of the sample, 0 for one distance."""
-
-    mean: float
-    deviation: float
-    n: int
-
-
-def spread_of(distances: FloatArray) -> DistanceSpread | None:
-    """Mean and deviation of some distances; None without any."""
-    if len(distances) == 0:
-        return None
-    deviation = float(np.std(distances, ddof=1)) if len(distances) > 1 else 0.0
-    return DistanceSpread(float(np.mean(distances)), deviation, len(distances))
-
-
-def spread_by_workload(distances: FloatArray, workloads: Sequence[str]) -> dict[str, DistanceSpread]:
-    """Table IV: over all pairs of different runs of each workload. distances: (n, n). One run: absent."""
-    labels = np.asarray(workloads)
-    upper = np.triu(np.ones(distances.shape, dtype=bool), k=1)
-    spreads = {}
+def radii_of(distances: FloatArray, workloads: Sequence[str]) -> dict[str, float]:
+    """The radius of each workload (VI-C): the mean distance over all pairs of its runs. distances: (n, n). One run:
+    absent."""
+    labels, radii = np.asarray(workloads), {}
     for workload in dict.fromkeys(workloads):
-        is_same = (labels == workload)[:, None] & (labels == workload)[None, :] & upper
-        if (spread := spread_of(distances[is_same])) is not None:
-            spreads[workload] = spread
-    return spreads
+        inner = distances[np.ix_(labels == workload, labels == workload)]
+        if len(inner) > 1:
+            radii[workload] = float(np.mean(inner[np.triu_indices(len(inner), k=1)]))
+    return radii
 
 
 def nearest_workloads(
@@ -176,14 +154,14 @@ def nearest_workloads(
     n_phases: Sequence[int],
     known_phases: Sequence[int],
     known_workloads: Sequence[str],
-    spreads: Mapping[str, DistanceSpread],
+    radii: Mapping[str, float],
 ) -> tuple[list[str], NDArray[np.bool_]]:
     """Classify runs by their distances (n_runs, n_known) to known ones (V-D): candidates are the known runs with as
     many phases, or the nearest number of them; the nearest candidate names, and its workload's threshold confirms: a
     distance that runs of it have among each other in the mean (the radius of VI-C). The
     workload of each run, and whether it is confirmed: one that is not is unknown.
 
-    A workload that was seen once has no spread, and confirms nothing but itself: distance 0.
+    A workload that was seen once has no radius, and confirms nothing but itself: distance 0.
     Raises ValueError without a known run."""
     if distances.shape[1] == 0:
         raise ValueError("no known run to compare with; expected at least one")
@@ -192,5 +170,4 @@ def nearest_workloads(
     positions = np.where(is_candidate, distances, np.inf).argmin(axis=1)
     nearest = distances[np.arange(len(positions)), positions]
     workloads = [known_workloads[position] for position in positions]
-    radii = np.array([spreads[workload].mean if workload in spreads else 0.0 for workload in workloads])
-    return workloads, nearest <= radii
+    return workloads, nearest <= np.array([radii.get(workload, 0.0) for workload in workloads])

@@ -18,6 +18,7 @@ from tasks.workloads.evaluate.paper import PaperModel, by_distance, fit_paper
 from tasks.workloads.evaluate.scores import MEASURES, SplitScore, score_of
 from tasks.workloads.identify.counters import (
     FLOOR_QUANTILE,
+    columns_of,
     common_counters,
     floors_of,
     giveaway_of,
@@ -27,7 +28,7 @@ from tasks.workloads.identify.counters import (
 )
 from tasks.workloads.identify.identification import Identification, identify_all
 from tasks.workloads.identify.model import VIEWS, Model, fit_model
-from tasks.workloads.identify.phases import Cut, columns_of, cut_run
+from tasks.workloads.identify.phases import Cut, cut_run
 from tasks.workloads.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 

@@ -15,13 +15,11 @@ from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
 from tasks.report.evaluation import Figures, put
 from tasks.workloads.evaluate.distances import (
     DISTANCES,
-    DistanceSpread,
     Measure,
     distances_between,
     distances_of_pairs,
     nearest_workloads,
-    spread_by_workload,
-    spread_of,
+    radii_of,
 )
 from tasks.workloads.identify.phases import (
     ADF,
@@ -76,14 +74,14 @@ class PaperTrees:
 @dataclass(frozen=True)
 class PaperModel:
     """counters and scale of the fingerprints; n_phases: q of the padded table; known: the training runs' fingerprints;
-    spreads: between runs of each workload (Table IV), by distance."""
+    radii: of each workload, by distance (VI-C)."""
 
     counters: tuple[Counter, ...]
     scale: CounterScale
     n_phases: int
     known: list[Fingerprint]
     trees: PaperTrees
-    spreads: dict[Measure, dict[str, DistanceSpread]]
+    radii: dict[Measure, dict[str, float]]
 
     def describe(self, runs: Sequence[Telemetry], cuts: Mapping[str, Cut]) -> tuple[list[Fingerprint], FloatArray]:
         """The fingerprints of runs, and the padded table that the trees read, (n, p)."""
@@ -104,11 +102,9 @@ def fit_paper(
     n_phases = max(fingerprint.most_phases for fingerprint in known)
     features = np.array([padded(fingerprint, n_phases) for fingerprint in known])
     labels = [str(run.workload) for run in ordered]
-    spreads = {
-        measure: spread_by_workload(distances_of_pairs(phases_of(known), measure), labels) for measure in DISTANCES
-    }
+    radii = {measure: radii_of(distances_of_pairs(phases_of(known), measure), labels) for measure in DISTANCES}
     trees = fit_trees(features, labels, seed)
-    return PaperModel(counters, scale, n_phases, known, trees, spreads)
+    return PaperModel(counters, scale, n_phases, known, trees, radii)
 
 
 def padded(fingerprint: Fingerprint, n_phases: int) -> FloatArray:
@@ -154,7 +150,7 @@ def by_distance(
         [len(fingerprint.workload_phases) for fingerprint in described],
         [len(fingerprint.workload_phases) for fingerprint in model.known],
         [str(fingerprint.workload) for fingerprint in model.known],
-        model.spreads[measure],
+        model.radii[measure],
     )
 
 
@@ -194,19 +190,15 @@ def table_iii_figures(table: pd.DataFrame, reason: str = "") -> Figures:
     return figures
 
 
-def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, dict[str, pd.DataFrame]]:
-    """Table IV and the phases behind it, over fingerprints on one scale: figures, and the tables `table_iv` (a row a
-    workload and measure) and `phase_lengths` (phases of counters by their n_samples, and in how many the Dickey–Fuller
-    statistic is determined)."""
-    lengths = np.concatenate([np.diff(bounds) for run in fingerprints for bounds in run.bounds])
+def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, pd.DataFrame]:
+    """Table IV and the phases behind it, over fingerprints on one scale: figures, and the table `table_iv`, a row a
+    workload and measure."""
     statistics = np.concatenate([summary[:, ADF] for run in fingerprints for summary in run.summaries])
-    phases = pd.DataFrame({"n_samples": lengths, "is_determined": statistics != UNDETERMINED})
-    by_length = phases.groupby("n_samples")["is_determined"].agg(n="size", n_determined="sum").reset_index()
     figures: Figures = {
-        "adf.determined_share": float(phases["is_determined"].mean()),
-        "phases.n": len(phases),
+        "adf.determined_share": float((statistics != UNDETERMINED).mean()),
+        "phases.n": len(statistics),
         "phases.mean": float(np.mean([len(fingerprint.workload_phases) for fingerprint in fingerprints])),
-        "phases.mean_of_counters": len(phases) / sum(len(fingerprint.summaries) for fingerprint in fingerprints),
+        "phases.mean_of_counters": len(statistics) / sum(len(fingerprint.summaries) for fingerprint in fingerprints),
         "phases.most": max(fingerprint.most_phases for fingerprint in fingerprints),
     }
     table = pd.DataFrame(_table_iv(fingerprints))
@@ -214,7 +206,7 @@ def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, dict[st
         for name in ("mean", "deviation"):
             reason = "one run of this workload: no pair"
             put(figures, f"distance.{name}.{row['measure']}.{row['workload']}", row[name], reason)
-    return figures, {"table_iv": table, "phase_lengths": by_length}
+    return figures, table
 
 
 def _table_iv(fingerprints: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
@@ -230,16 +222,18 @@ def _table_iv(fingerprints: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
             yield {
                 "workload": str(workload),
                 "measure": measure,
-                **_described(spread_of(inner[np.triu_indices(len(inner), k=1)]), ""),
-                **_described(spread_of(distances[np.ix_(is_it, ~is_it)].ravel()), "others_"),
+                **_described(inner[np.triu_indices(len(inner), k=1)], ""),
+                **_described(distances[np.ix_(is_it, ~is_it)].ravel(), "others_"),
             }
 
 
-def _described(spread: DistanceSpread | None, prefix: str) -> dict[str, float | int | None]:
+def _described(distances: FloatArray, prefix: str) -> dict[str, float | int | None]:
+    """Mean, deviation of the sample (0 of one distance) and number; None without any."""
+    n = len(distances)
     return {
-        f"{prefix}mean": spread.mean if spread else None,
-        f"{prefix}deviation": spread.deviation if spread else None,
-        f"{prefix}n_pairs": spread.n if spread else 0,
+        f"{prefix}mean": float(np.mean(distances)) if n else None,
+        f"{prefix}deviation": float(np.std(distances, ddof=min(1, n - 1))) if n else None,
+        f"{prefix}n_pairs": n,
     }
 
 
@@ -253,9 +247,7 @@ def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Itera
     for measure in DISTANCES:
         to_known = distances_between(phases_of(described), phases_of(model.known), measure)
         nearest = np.stack([to_known[:, labels == name].min(axis=1) for name in model.trees.classes], axis=1)
-        spreads = model.spreads[measure]
-        radii = [spreads[name].mean if name in spreads else -np.inf for name in model.trees.classes]
-        is_taken = nearest <= np.array(radii)
+        is_taken = nearest <= np.array([model.radii[measure].get(name, -np.inf) for name in model.trees.classes])
         counts = (is_own.sum(), (is_own & ~is_taken).sum(), (~is_own).sum(), (~is_own & is_taken).sum())
         yield {"measure": measure, **{name: int(n) for name, n in zip(COUNTS, counts, strict=True)}}
 

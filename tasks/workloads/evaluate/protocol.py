@@ -101,7 +101,7 @@ def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams, identify: Ident
     all_runs = cohort.runs(range(len(items)))
     scale = learn_scale(all_runs, cohort.counters)  # of all runs: there is nothing to predict here
     made = fingerprints_of(all_runs, cohort.counters, scale, cohort.cuts)
-    similarity, tables = similarity_of(made)
+    similarity, table_iv = similarity_of(made)
     figures: Figures = {
         "n": len(items),
         "n_found": len(cutting.items),
@@ -114,7 +114,7 @@ def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams, identify: Ident
         **counter_figures(used),
         **similarity,
     }
-    tables["counters"] = used
+    tables = {"table_iv": table_iv, "counters": used}
     known, base, trials = _known(cohort, params, identify)
     reason = "" if trials else ONE_WORKLOAD if base else NO_SPLIT
     rounds = splits_of(items, "by_round", params).splits or base

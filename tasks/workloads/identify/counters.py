@@ -136,6 +136,15 @@ def floors_of(moments: FloatArray, quantile: float = FLOOR_QUANTILE) -> FloatArr
     return np.array([np.quantile(values, quantile) if len(values) else 1.0 for values in present])
 
 
+def columns_of(run: Telemetry, names: Sequence[str]) -> FloatArray:
+    """The named counters of a run in this order, (n_samples, n_names); NaN for those that it lacks."""
+    place = {name: column for column, name in enumerate(run.names)}
+    there = [at for at, name in enumerate(names) if name in place]
+    values = np.full((run.n_samples, len(names)), np.nan)
+    values[:, there] = run.values[:, [place[names[at]] for at in there]]
+    return values
+
+
 def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
     """Mean of each counter over each run, in its own unit: (n_runs, n_counters); NaN: no value."""
     return moments_of(runs, counters)[:, : len(counters)]
@@ -144,15 +153,12 @@ def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArr
 def moments_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
     """Means and then standard deviations of the counters over each run: (n_runs, 2 n_counters); NaN: no value."""
     table = np.full((len(runs), 2, len(counters)), np.nan)
+    names = [counter.name for counter in counters]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a counter without a value has no mean
         for row, run in enumerate(runs):
-            if not run.n_samples:
-                continue
-            moments = np.array([np.nanmean(run.values, axis=0), np.nanstd(run.values, axis=0)])
-            place = {name: at for at, name in enumerate(run.names)}
-            there = [at for at, counter in enumerate(counters) if counter.name in place]
-            table[row][:, there] = moments[:, [place[counters[at].name] for at in there]]
+            values = columns_of(run, names)
+            table[row] = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
     return table.reshape(len(runs), 2 * len(counters))
 
 
@@ -167,10 +173,9 @@ def shapes_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatAr
     In deviations from the mean: quantiles, autocorrelation, the way from the first half to the second, and how far
     samples lie from the mean. A constant counter has none of it; a missing sample counts as the mean."""
     table = np.full((len(runs), N_SHAPES, len(counters)), np.nan)
+    names = [counter.name for counter in counters]
     for row, run in enumerate(runs):
-        place = {name: at for at, name in enumerate(run.names)}
-        there = [at for at, counter in enumerate(counters) if counter.name in place]
-        values = run.values[:, [place[counters[at].name] for at in there]]
+        values = columns_of(run, names)
         if not values.size:
             continue
         is_there = np.isfinite(values)
@@ -187,5 +192,5 @@ def shapes_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatAr
             np.abs(scaled[:half].sum(axis=0) - scaled[half:].sum(axis=0)) / max(half, 1),
             np.abs(scaled).mean(axis=0),
         ]
-        table[row][:, there] = np.where(is_there.any(axis=0), shapes, np.nan)
+        table[row] = np.where(is_there.any(axis=0), shapes, np.nan)
     return table.reshape(len(runs), N_SHAPES * len(counters))

@@ -79,15 +79,13 @@ class Library:
 class FingerprintPart:
     """One known workload in a sum. weight: of its fingerprint, 1 being what it was learned at. share: mean share of the
     counters that is its. gain: cost without it, less that with it. purity: mean squared deviation of the counters that
-    it answers for, MOST_COST where there are none; n_dominant: how many."""
+    it answers for, MOST_COST where there are none."""
 
     workload: str
-    row: int
     weight: float
     share: float
     gain: float
     purity: float
-    n_dominant: int
 
 
 @dataclass(frozen=True)
@@ -212,12 +210,10 @@ def best_sum(sums: Sequence[Sums], library: Library, without: Sequence[str] = ()
         parts.append(
             FingerprintPart(
                 workload=str(names[row]),
-                row=row,
                 weight=float(weight),
                 share=float(np.minimum(of_part, 1)[is_sign].mean()) if is_sign.any() else 0.0,
                 gain=float(min(min(cost.min() for cost in rest) - least[size][at], MOST_COST * len(fitted))),
                 purity=float(squares[is_dominant].mean()) if is_dominant.any() else MOST_COST,
-                n_dominant=int(is_dominant.sum()),
             )
         )
     parts.sort(key=lambda part: (-part.weight, part.workload))

@@ -143,7 +143,7 @@ class Model:
         return next(iter(self.views.values())).library.names
 
 
-def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence[ViewName] = VIEWS) -> Model:
+def fit_model(runs: Sequence[Telemetry], params: IdentifyParams) -> Model:
     """Learn from labelled runs; their order, and that of their counters, changes nothing.
 
     Raises BadInput without a run, for one without a label, and if the runs have no counter in common."""
@@ -151,7 +151,7 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence
     for run in ordered:
         if run.workload is None:
             raise BadInput(f"run {run.run_id}", "has no workload", "labelled runs to learn from", "name what ran")
-    counters = {name: common_counters(ordered, name, LEAST_MEASURED[name]) for name in views}
+    counters = {name: common_counters(ordered, name, LEAST_MEASURED[name]) for name in VIEWS}
     if not any(counters.values()):
         problem = "no counter in common that does not give the session away"
         raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")

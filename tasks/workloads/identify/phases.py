@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.workloads.changepoints.finding import ChangePointParams, find_changepoints
 from tasks.workloads.changepoints.online import PriorParams
+from tasks.workloads.identify.counters import columns_of
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 QUANTILES = (0.1, 0.25, 0.75, 0.9)  # the distribution of a phase: a histogram of five samples is mostly empty
@@ -78,16 +80,6 @@ class Fingerprint:
         return max(len(summary) for summary in self.summaries)
 
 
-def columns_of(run: Telemetry, names: Sequence[str]) -> FloatArray:
-    """The named counters of a run in this order, (n_samples, n_names); NaN for those that it lacks."""
-    place = {name: column for column, name in enumerate(run.names)}
-    values = np.full((run.n_samples, len(names)), np.nan)
-    for column, name in enumerate(names):
-        if name in place:
-            values[:, column] = run.values[:, place[name]]
-    return values
-
-
 def equation_7(values: FloatArray) -> FloatArray:
     """y = |x − μ| / σ for each column of (n_samples, n_counters), μ and σ over the run; 0 where it is constant.
 
@@ -145,16 +137,6 @@ def cut_run(run: Telemetry, counters: Sequence[Counter]) -> Cut:
     return Cut(names, tuple(bounds), shared_bounds(bounds))
 
 
-def narrowed(cut: Cut, counters: Sequence[Counter]) -> Cut | None:
-    """The same cut on some of its counters; None where a counter is new."""
-    names = tuple(counter.name for counter in counters)
-    place = {name: at for at, name in enumerate(cut.counters)}
-    if not set(names) <= place.keys():
-        return None
-    bounds = tuple(cut.bounds[place[name]] for name in names)
-    return Cut(names, bounds, shared_bounds(bounds))
-
-
 def fingerprints_of(
     runs: Sequence[Telemetry],
     counters: Sequence[Counter],
@@ -163,11 +145,11 @@ def fingerprints_of(
 ) -> list[Fingerprint]:
     """The fingerprint of each run on these counters. scale: of the phases of the workload; without one equation 7.
 
-    cuts: phases found before, by run id; the others are looked for. Raises ValueError for a run without samples."""
+    cuts: phases found before on these counters, by run id; the others are looked for. Raises ValueError for a run
+    without samples."""
     made = []
     for run in runs:
-        before = (cuts or {}).get(run.run_id)
-        cut = (narrowed(before, counters) if before else None) or cut_run(run, counters)
+        cut = (cuts or {}).get(run.run_id) or cut_run(run, counters)
         values = columns_of(run, cut.counters)
         by_itself = equation_7(values)
         compared = by_itself if scale is None else on_scale(values, scale)
@@ -278,26 +260,10 @@ def _summaries(values: FloatArray, phase_of: Bounds, n_phases: int) -> FloatArra
     mean = np.bincount(phase_of, values, n_phases) / safe
     variance = np.bincount(phase_of, (values - mean[phase_of]) ** 2, n_phases) / safe
     adf = np.nan_to_num(dickey_fuller(values, phase_of, n_phases), nan=UNDETERMINED)
-    median, *quantiles = _quantiles(values, phase_of, counts, (0.5, *QUANTILES))
-    table = np.column_stack([mean, median, variance, adf, *quantiles])  # in the order of STATISTICS
-    table[counts == 0] = 0.0
-    return table
-
-
-def _quantiles(values: FloatArray, phase_of: Bounds, counts: Bounds, shares: Sequence[float]) -> list[FloatArray]:
-    """Quantiles of each phase, with straight lines between samples; 0 for a phase without any: (n_phases,) each."""
-    if not len(values):
-        return [np.zeros(len(counts)) for _ in shares]
-    rising = values[np.lexsort((values, phase_of))]
-    first = np.minimum(np.cumsum(counts) - counts, len(values) - 1)
-    last = np.maximum(counts - 1, 0)
-    quantiles = []
-    for share in shares:
-        place = last * share
-        below = np.floor(place).astype(np.int64)
-        low, high = rising[first + below], rising[first + np.minimum(below + 1, last)]
-        quantiles.append(low + (place - below) * (high - low))
-    return quantiles
+    quantiles = np.zeros((n_phases, 1 + len(QUANTILES)))  # a phase without samples has zeros
+    of_phases = pd.Series(values).groupby(phase_of).quantile(np.array([0.5, *QUANTILES]))
+    quantiles[counts > 0] = of_phases.to_numpy().reshape(-1, quantiles.shape[1])
+    return np.column_stack([mean, quantiles[:, 0], variance, adf, quantiles[:, 1:]])  # in the order of STATISTICS
 
 
 def _adf_statistics(scaled: FloatArray, phase_of: Bounds, n_phases: int) -> FloatArray:

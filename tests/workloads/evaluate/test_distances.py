@@ -8,13 +8,11 @@ from hypothesis.extra.numpy import arrays
 
 from tasks.workloads.evaluate.distances import (
     DISTANCES,
-    DistanceSpread,
     distances_between,
     distances_of_pairs,
     match_phases,
     nearest_workloads,
-    spread_by_workload,
-    spread_of,
+    radii_of,
 )
 
 
@@ -85,13 +83,12 @@ def test_what_has_no_distance_is_told(bad, message):
         distances_of_pairs([np.zeros((2, 2)), bad])
 
 
-def test_table_iv_by_hand():
+def test_radii_by_hand():
     """redis: pairs at 1, 2 and 3; mysql: one pair at 7; nginx ran once and has no distance."""
     distances = np.zeros((6, 6))
     for a, b, distance in [(0, 1, 1), (0, 2, 2), (1, 2, 3), (3, 4, 7)]:
         distances[a, b] = distances[b, a] = distance
-    found = spread_by_workload(distances, ["redis"] * 3 + ["mysql"] * 2 + ["nginx"])
-    assert found == {"redis": DistanceSpread(2, 1, 3), "mysql": DistanceSpread(7, 0, 1)}
+    assert radii_of(distances, ["redis"] * 3 + ["mysql"] * 2 + ["nginx"]) == {"redis": 2, "mysql": 7}
 
 
 @pytest.mark.parametrize(("n_phases", "nearest"), [(3, "b"), (5, "b"), (2, "a")])
@@ -102,8 +99,8 @@ def test_candidates_have_as_many_phases_or_nearly_as_many(n_phases, nearest):
 
 def test_the_nearest_candidate_names_the_workload_and_its_threshold_confirms_it():
     distances = np.array([[0.5, 3.0, 2.0], [9.0, 20.0, 30.0]])  # at the radius is within it
-    spreads = {"redis": DistanceSpread(4, 1, 3), "mysql": DistanceSpread(2, 1, 3)}
-    named, is_known = nearest_workloads(distances, [2, 2], [1, 2, 2], ["redis", "redis", "mysql"], spreads)
+    radii = {"redis": 4.0, "mysql": 2.0}
+    named, is_known = nearest_workloads(distances, [2, 2], [1, 2, 2], ["redis", "redis", "mysql"], radii)
     assert named == ["mysql", "redis"]  # the nearest of all has another number of phases
     assert is_known.tolist() == [True, False]
     _, is_known = nearest_workloads(np.array([[0.0], [0.1]]), [1, 1], [1], ["redis"], {})
@@ -113,4 +110,3 @@ def test_the_nearest_candidate_names_the_workload_and_its_threshold_confirms_it(
 def test_without_a_known_run_there_is_nothing_to_say():
     with pytest.raises(ValueError, match="no known run"):
         nearest_workloads(np.zeros((1, 0)), [1], [], [], {})
-    assert spread_of(np.array([])) is None

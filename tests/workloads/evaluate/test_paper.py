@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.workloads.evaluate.distances import DistanceSpread
 from tasks.workloads.evaluate.paper import (
     by_distance,
     fit_paper,
@@ -25,14 +24,12 @@ def one_phase(workload, value):
 
 
 KNOWN = [one_phase("a", 0), one_phase("a", 2), one_phase("b", 10), one_phase("b", 14)]
-SPREADS = {"a": DistanceSpread(2, 0.5, 1), "b": DistanceSpread(4, 1, 1)}
+RADII = {"a": 2.0, "b": 4.0}
 
 
-def rows(known, tested, spreads):
+def rows(known, tested, radii):
     classes = tuple(sorted({one.workload for one in known}))
-    model = SimpleNamespace(
-        known=known, trees=SimpleNamespace(classes=classes), spreads={"ed": spreads, "dtw": spreads}
-    )
+    model = SimpleNamespace(known=known, trees=SimpleNamespace(classes=classes), radii={"ed": radii, "dtw": radii})
     return pd.DataFrame(threshold_rows(model, tested))
 
 
@@ -48,7 +45,7 @@ def test_workloads_that_differ_are_named_by_trees_and_distances(campaign):
 def test_the_radius_by_hand():
     """a at 2.4 is 0.4 from a, 7.6 from b; a at 6 is 4 from both; b at 12.5 is 1.5 from b, 10.5 from a. Only 4 is too
     far from a; b takes a at 6 (4 is its mean)."""
-    table = rows(KNOWN, [one_phase("a", 2.4), one_phase("a", 6), one_phase("b", 12.5)], SPREADS)
+    table = rows(KNOWN, [one_phase("a", 2.4), one_phase("a", 6), one_phase("b", 12.5)], RADII)
     [own] = table[table["measure"] == "ed"].to_dict("records")
     assert [own[name] for name in ("n_own", "n_rejected", "n_other", "n_accepted")] == [3, 1, 3, 1]
     once = rows([one_phase("a", 0), one_phase("b", 9)], [one_phase("a", 0)], {})
@@ -56,7 +53,7 @@ def test_the_radius_by_hand():
 
 
 def test_figures_add_up_over_splits_and_name_the_radius():
-    table = rows(KNOWN, [one_phase("a", 2.4), one_phase("a", 6), one_phase("b", 12.5)], SPREADS)
+    table = rows(KNOWN, [one_phase("a", 2.4), one_phase("a", 6), one_phase("b", 12.5)], RADII)
     figures = threshold_figures(pd.concat([table, table]))
     assert figures["threshold.false_reject.radius.workload.ed"] == pytest.approx(1 / 3)
     assert figures["threshold.false_reject"] == figures["threshold.false_reject.radius.workload.dtw"]

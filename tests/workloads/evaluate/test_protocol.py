@@ -87,14 +87,6 @@ def test_one_run_of_each_workload_leaves_nothing_to_test_and_says_so(draw):
 
 
 @pytest.mark.slow
-def test_two_workloads_leave_no_pair_to_hold_out(campaign):
-    figures = evaluate_runs(campaign(("redis", "mysql")), QUICK, PARAMS).figures
-    assert are_explained(figures)
-    assert "at least 3" in figures["unknown.auroc.reason"] and "bayes" in figures["paper.share.reason"]
-    assert figures["known.accuracy.random.trees"] == 1
-
-
-@pytest.mark.slow
 def test_a_round_without_a_workload_is_scored_on_the_others(campaign):
     runs = [run for run in campaign(rounds=3) if (run.workload, run.round) != ("nginx", "1")]
     runs = [run for run in runs if run.workload != "mysql" or run.round == "2"]

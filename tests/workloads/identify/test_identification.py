@@ -196,7 +196,7 @@ def test_a_machine_is_idle_by_anybodys_counters_unless_a_program_keeps_one_of_ma
 
 
 def test_what_a_model_cannot_hear_is_not_asked_for(case):
-    without_groups = fit_model(case.train, IdentifyParams(), ["machine"])
+    without_groups = fit_model([on_machine(run) for run in case.train], IdentifyParams())
     known = on_machine(case.test[0])
     assert identify(known, case.model).surer[0].endswith("(--subject PID or CGROUP)")
     answer = identify(known, without_groups)

@@ -83,7 +83,7 @@ def test_a_higher_recall_of_known_runs_never_lowers_the_limit(case):
 
 
 def test_telemetry_without_rounds_allows_for_a_session_that_it_has_not_shown(case):
-    bare = fit_model([replace(run, round=None) for run in case.train], IdentifyParams(), ["machine"])
+    bare = fit_model([replace(run, round=None) for run in case.train], IdentifyParams())
     assert bare.views["machine"].rest_alone.limit > case.model.views["machine"].rest_alone.limit
 
 
@@ -125,7 +125,7 @@ def test_a_group_that_gets_a_tenth_of_the_machine_is_as_near_as_before(case):
         values = np.column_stack([np.where(is_own_rate, run.values * share, run.values), np.full(run.n_samples, share)])
         return replace(run, counters=(*run.counters, cores), values=values)
 
-    model = fit_model([slowed(run, 1.0) for run in case.train], IdentifyParams(), ["own"])
+    model = fit_model([slowed(run, 1.0) for run in case.train], IdentifyParams())
     whole, tenth = (
         [one.nearest[0] for one in identify_all([slowed(run, share) for run in case.test], model, with_reasons=False)]
         for share in (1.0, 0.1)

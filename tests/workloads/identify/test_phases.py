@@ -162,12 +162,12 @@ def test_the_phases_that_were_drawn_are_found():
         assert one.workload_bounds[1:-1] == pytest.approx(np.ceil(workload.changes * 30), abs=1)
 
 
-def test_phases_found_before_serve_for_some_of_the_counters(drawn):
+def test_phases_found_before_give_the_same_fingerprints(drawn):
     counters = counters_of(drawn)
     cuts = {one.run_id: cut_run(one, counters) for one in drawn}
-    scale = learn_scale(drawn, counters[:4])
-    first = fingerprints_of(drawn, counters[:4], scale, cuts)
-    for one, other in zip(first, fingerprints_of(drawn, counters[:4], scale), strict=True):
+    scale = learn_scale(drawn, counters)
+    first = fingerprints_of(drawn, counters, scale, cuts)
+    for one, other in zip(first, fingerprints_of(drawn, counters, scale), strict=True):
         np.testing.assert_array_equal(one.workload_phases, other.workload_phases)
 
 

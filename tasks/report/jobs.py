@@ -16,7 +16,7 @@ from tasks.jobs.summary import fetch_summary, refuse_mixture
 from tasks.quantities import MISSING, TINY_SHARE, counted, duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
-from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
+from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_words, predictors_table
 from tasks.report.jobs_variation import METHOD, NOT_CAUSES, fetch_shapes, history_sections, shape_sections
 from tasks.report.result import (
     Column,
@@ -343,7 +343,7 @@ def _quality(data: JobsData) -> Section:
         "Predictors side by side",
         f"On the last part of the log, which no predictor had seen. {SIDE_BY_SIDE}",
         f"n = {count(data.figures.get('predict.n'))} runs · model {data.model_id}" if data.model_id else "",
-        tables=(predictors_table(predictor_rows(data.figures)), labels_table(data.figures)),
+        tables=(predictors_table(data.figures), labels_table(data.figures)),
         nothing=f"This source has no trained model yet: {data.command('train')} trains one and measures it.",
     )
 

@@ -31,7 +31,6 @@ from tasks.report.result import (
     Fact,
     Figure,
     Result,
-    Row,
     Section,
     State,
     Table,
@@ -590,10 +589,14 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
         facts.append(Fact("nodes.item.rank", _place(entry["rank"], entry["is_tied"]), f"place of {len(data.best):,}"))
         facts.append(Fact("nodes.item.score", float(entry["score"]), f"score, {node_words.interval(entry)}", ratio))
     by_aspect = [
-        Row(aspect_name(str(entry["aspect"])),
-            (_score(entry), Cell(_place(entry["rank"], entry["is_tied"])), Cell(count(entry["n_executions"]))))
+        (
+            Cell(aspect_name(str(entry["aspect"]))),
+            _score(entry),
+            Cell(_place(entry["rank"], entry["is_tied"])),
+            Cell(count(entry["n_executions"])),
+        )
         for entry in records(scores)
-    ]  # fmt: skip
+    ]
     shown = cell_table("aspect", ("score", "place", "executions"), by_aspect)
     sections = [Section("Scores by aspect", tables=(shown,), is_open=True)]
     if seen is not None:

@@ -329,14 +329,20 @@ def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
     return Section("Runs by workload and input", words, evidence, tables=(shown,), is_open=True)
 
 
-def _alike_section(clusters: Clusters, data: WorkloadsData, version: str) -> Section:
+def clusters_table(clusters: Clusters) -> Table:
+    """A row a kind of runs: how many, the one in the middle, labels, when they were seen, and what sets it apart."""
     rows = [
         vars(cluster) | {"n_runs": len(cluster.run_ids), "seen": seen_words(cluster)} for cluster in clusters.clusters
     ]
-    shown = table(
-        rows, ("number", "kind", count), ("n_runs", "runs", count), ("medoid", "like"), ("labels", "labels", ", ".join),
-        ("seen", "seen (UTC)"), ("telling", "what sets it apart", "; ".join), name="alike",
+    return table(
+        rows, ("number", "kind", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
+        Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen (UTC)"),
+        ("telling", "what sets it apart", "; ".join), name="alike",
     )  # fmt: skip
+
+
+def _alike_section(clusters: Clusters, data: WorkloadsData, version: str) -> Section:
+    shown = clusters_table(clusters)
     n_runs = sum(len(cluster.run_ids) for cluster in clusters.clusters)
     labelling = command("whorl", WORD, "ingest", "--manifest", "FILE", "--source", data.source)
     words = f"{ALIKE_WORDS}: {labelling}, then {data.command('train')}."

@@ -172,11 +172,9 @@ def training_facts(training: Mapping[str, Any], figures: Mapping[str, Any]) -> d
     learned, held_out = (
         runs_or_windows(figures[f"{part}.n"], figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
     )
-    champion = training["champion_id"]
-    in_use = "this model" if champion == training["model_id"] else f"{champion}: no worse on the same runs, so it stays"
     return {
         "model": training["model_id"],
-        "in use": in_use,
+        "in use": forms.in_use(training, "no worse on the same runs, so it stays in use"),
         "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
         "held out": f"{held_out} ({training['held_out']}) at first, which the figures below are of",
         **{words: share(figures[key]) for key, words in SHARES.items()},

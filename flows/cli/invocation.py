@@ -39,7 +39,17 @@ def offered(sql: str) -> Callable[[typer.Context], list[str]]:
     """What completes a half-written word: the first column of what is asked of the warehouse."""
 
     def column(context: typer.Context) -> list[str]:
-        return _column(context, sql)
+        from tasks.errors import WhorlError
+        from tasks.warehouse.connection import reading
+
+        values = {"source": context.params.get("source")} if "$source" in sql else {}
+        if (warehouse := _warehouse(context)) is None:
+            return []
+        try:
+            with reading(warehouse) as connection:  # no frame: importing pandas would keep a half-written line waiting
+                return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values).fetchall()]
+        except WhorlError:
+            return []
 
     return column
 
@@ -62,21 +72,6 @@ def offered_data_sets() -> list[str]:
     from tasks.datasets import DATA_SETS
 
     return [data_set.name for data_set in DATA_SETS]
-
-
-def _column(context: typer.Context, sql: str) -> list[str]:
-    from tasks.errors import WhorlError
-    from tasks.warehouse.connection import reading
-
-    warehouse = _warehouse(context)
-    if warehouse is None:
-        return []
-    values = {"source": context.params.get("source")} if "$source" in sql else {}
-    try:
-        with reading(warehouse) as connection:  # no frame: importing pandas would keep a half-written line waiting
-            return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values).fetchall()]
-    except WhorlError:
-        return []
 
 
 def _warehouse(context: typer.Context) -> "Warehouse | None":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from flows.cli.invocation import Invocation, Output, progress_bar, shape_numbers, source_with_rows, write_drawing
-from flows.cli.output import moment, plain, say, show_described, show_facts, show_table
+from flows.cli.output import moment, plain, say, show_described, show_facts, show_lines, show_table
 from tasks.choices import RISKS, SORTED, Named, Risk
 from tasks.quantities import counted, duration, number, share
 from tasks.report.result import Column, columns, count, extra, records
@@ -489,9 +489,10 @@ def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> No
     show_facts(facts)
     print()
     show_described(shown)
-    _lines("Moves between shapes", [f"{kind}: {line}" for kind, moved in outcome.moves.items() for line in moved.words])
-    _lines("What the figures support", answer.claims.can)
-    _lines("What they do not", answer.claims.cannot)
+    moves = [f"{kind}: {line}" for kind, moved in outcome.moves.items() for line in moved.words]
+    show_lines("Moves between shapes", moves)
+    show_lines("What the figures support", answer.claims.can)
+    show_lines("What they do not", answer.claims.cannot)
     if answer.reason:
         call.note(f"not measured: {answer.reason}")
 
@@ -522,10 +523,3 @@ def _measured(score: Any) -> dict[str, str]:
     if score.mae_mean_change is not None:
         errors += f", {number(score.mae_mean_change)} for the mean change of other jobs"
     return facts | {"error of the log ratio": errors}
-
-
-def _lines(title: str, lines: list[str]) -> None:
-    """Sentences below a title."""
-    if lines:
-        print()
-        show_table([{"line": f"- {line}"} for line in lines], (Column("line", title),))

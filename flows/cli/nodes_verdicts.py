@@ -233,7 +233,6 @@ LEARNED = {"ours": ("ours",), "paper": ("paper",), "both": ("ours", "paper"), "n
 
 
 def evaluation_parameters(
-    *,
     variant: str | None,
     model: str | None,
     seeds: int | None,
@@ -297,16 +296,7 @@ def evaluate(
     --repeats (0..1000): Random splits, and draws of injected degradation; 0: no such draw
     --seed
     --out DIR: Write tables as Parquet, and a page with figures, there"""
-    parameters = evaluation_parameters(
-        variant=variant,
-        model=model,
-        seeds=seeds,
-        protocols=protocols,
-        repeats=repeats,
-        seed=seed,
-        without_labels=without_labels,
-        curve=curve,
-    )
+    parameters = evaluation_parameters(variant, model, seeds, protocols, repeats, seed, without_labels, curve)
     settings = call.settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")

@@ -401,10 +401,6 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
     return fetch_runs(settings.warehouse, source, [run_id])
 
 
-CLUSTERS = columns(
-    ("number", "cluster", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
-    Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen"),
-)  # fmt: skip
 N_LEFT_OUT = 5  # runs that are named
 CHANGES = columns(
     ("trace", "trace", "key"), ("when", "when", "name"), ("before", "from cluster", count),
@@ -425,7 +421,7 @@ def clusters(
     --label-from stem|name|parent|column:NAME (str .read.label_from): Where the workload of a file is written
     --map
     --window SECONDS (float .train.windows.width_s): Windows that long traces are cut into"""
-    from tasks.workloads.clusters import clusters_of, seen_words
+    from tasks.workloads.clusters import clusters_of
     from tasks.workloads.intake import fetch_runs, read_telemetry
 
     settings = call.settings
@@ -437,18 +433,9 @@ def clusters(
         runs = fetch_runs(settings.warehouse, source)
     clustering = clusters_of(runs, settings.workloads.train.windows)
     yield asdict(clustering)
-    show_table(
-        [
-            {**vars(cluster), "n_runs": len(cluster.run_ids), "seen": seen_words(cluster)}
-            for cluster in clustering.clusters
-        ],
-        CLUSTERS,
-    )
-    if lines := [
-        f"{cluster.number}: {'; '.join(cluster.telling)}" for cluster in clustering.clusters if cluster.telling
-    ]:
-        print("\nwhat sets a cluster apart")
-        say(*lines)
+    from tasks.report.workloads import clusters_table
+
+    show_described(clusters_table(clustering))
     if clustering.changes:
         print()
         when = [f"{change.at:%F %T}" if change.at else f"after {change.at_s:g} s" for change in clustering.changes]
@@ -608,33 +595,21 @@ def evaluate(
     if out is not None:
         call.note(f"tables: {out}; page: {page}")
     yield evaluation.figures
-    from tasks.report.workloads_evaluation import known_table, shared_table
+    from tasks.report.evaluation import list_table
+    from tasks.report.workloads_evaluation import OTHERS, known_table, shared_table
 
-    show_facts(_evaluation_facts(evaluation.figures))
-    print()
-    show_described(known_table(evaluation.figures))
-    if (shared := shared_table(evaluation.tables["shared"])).rows:
-        print()
-        show_described(shared)
-
-
-def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
-    """What was evaluated, and what is not in the table of known workloads."""
-
-    def text(key: str, *, as_share: bool = True) -> str:
-        value = figures[key]
-        return figures[f"{key}.reason"] if value is None else share(value) if as_share else number(value)
-
+    figures = evaluation.figures
     n_given, n_odd = figures["counters.giveaways"], figures["counters.not_common"]
-    evaluated = runs_or_windows(figures["n"], figures["n_windows"])
-    n_pairs = counted(figures["unknown.pairs"], "pair")
-    return {
-        "evaluated": f"{evaluated} of {counted(figures['classes'], 'workload')}",
+    of = counted(figures["classes"], "workload")
+    facts = {
+        "evaluated": f"{runs_or_windows(figures['n'], figures['n_windows'])} of {of}",
         "counters": f"{figures['counters.n']:,}; left out: {n_given:,} give-aways, {n_odd:,} not in every run",
-        "unknown": f"AUROC {text('unknown.auroc', as_share=False)}, {n_pairs} of workloads held out",
-        "threshold": f"rejects {text('threshold.false_reject')} of a workload's own runs, "
-        f"accepts {text('threshold.false_accept')} of others'",
     }
+    show_facts(facts)
+    for shown in (known_table(figures), list_table(figures, OTHERS), shared_table(evaluation.tables["shared"])):
+        if shown.rows:
+            print()
+            show_described(shown)
 
 
 def record(

@@ -318,28 +318,21 @@ def _emit(alarm: dict[str, Any]) -> None:
             "whorl.kind": str(alarm["kind"]),
         },
         payload={
-            "message": alarm["message"],
+            **{key: alarm[key] for key in ("message", "source", "kind", "subject", "page")},
             "evidence": json.loads(alarm["evidence"]),
-            "source": alarm["source"],
-            "kind": alarm["kind"],
-            "subject": alarm["subject"],
             "raised_at": utc_text(pd.Timestamp(alarm["raised_at"])),
-            "page": alarm["page"],
         },
         id=uuid.uuid5(uuid.NAMESPACE_URL, f"whorl:alarm:{alarm['alarm_id']}"),  # emitted again, it is the same event
     )
 
 
 def _rest(alarms: pd.DataFrame, more: int) -> dict[str, Any]:
-    first = alarms.iloc[0]
+    first = alarms.iloc[0].to_dict()
     ids = ",".join(sorted(alarms["alarm_id"]))
-    return {
+    return first | {
         "alarm_id": f"more-{uuid.uuid5(uuid.NAMESPACE_URL, ids).hex[:16]}",
-        "word": first["word"],
-        "source": first["source"],
         "kind": "more",
         "subject": f"{more} more alarms",
         "message": f"{more} more alarms of source {first['source']}: see the table of the run, or ops.alarms",
         "evidence": json.dumps({"n_alarms": len(alarms)}),
-        "raised_at": first["raised_at"],
     }

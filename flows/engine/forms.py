@@ -199,6 +199,12 @@ def evaluation_folder(warehouse: Warehouse, word: str) -> str:
     return str(reports(warehouse) / f"{word}-evaluation-{str(flow_run.id)[:8]}")
 
 
+def in_use(training: Mapping[str, Any], otherwise: str) -> str:
+    """Which model is in use after a training. otherwise: why another one is."""
+    champion = training["champion_id"]
+    return "this model" if champion == training["model_id"] else f"{champion}: {otherwise}"
+
+
 def in_short(paths: list[Any], called: str = "paths") -> str:
     """The name of the only path, or how many there are."""
     return Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} {called}"

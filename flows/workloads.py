@@ -299,11 +299,8 @@ def _looked_at(params: WorkloadWatchParams) -> list[str]:
     warehouse, source, settings = params.warehouse, params.source, params.watch
     if settings.look_at == "newest":
         return newest(warehouse, source, settings.newest)
-    path, read = (
-        record_live(warehouse, settings.subject, settings.seconds, params.record, str(flow_run.id)),
-        RECORDED_AS,
-    )
-    batch_id = ingest_batch(warehouse, land_telemetry(warehouse, path, source, read, of_workloads.ReadParams()))
+    path = record_live(warehouse, settings.subject, settings.seconds, params.record, str(flow_run.id))
+    batch_id = ingest_batch(warehouse, land_telemetry(warehouse, path, source, RECORDED_AS, of_workloads.ReadParams()))
     run_ids = runs_of_batch(warehouse, source, batch_id)
     if not run_ids:
         raise BadInput(path, "no run in it that can be used", "what was just recorded", "ops.quarantine says why")

@@ -163,7 +163,7 @@ STATE_COLOURS = {"ok": "green", "missing": "yellow", "broken": "bold red"}
 AREAS = ("whorl", "machine", "tools")
 FINDINGS = columns(
     Column("state", "state", kind="name", style=lambda state: STATE_COLOURS[state]), ("name", "what", "name"),
-    ("found", "found"), *extra(("purpose", "for")), ("fix", "what to do"),
+    ("found", "found"), ("purpose", "for"), ("fix", "what to do"),
 )  # fmt: skip
 
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 MOST_SHAPES = 3
 LIKELY = 0.01  # a shape less likely is not worth a line
 LIMITS = columns(
-    ("level", "stays under, with", "name"), ("predicted_s", "predicted", duration),
-    ("own", "its own runs", "number"),
+    Column("level", "stays under, with", lambda level: f"{100 * level:g} %", kind="name"),
+    ("predicted_s", "predicted", duration),
+    Column("own", "its own runs", lambda own: duration(own.time_s) if own.time_s is not None
+           else f"needs {count(own.n_needed)} runs", kind="number"),
 )  # fmt: skip
 
 
@@ -43,17 +45,7 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
         print()
     show_facts(_facts(outlook))
     print()
-    limits = [
-        {
-            "level": f"{100 * limit.level:g} %",
-            "predicted_s": limit.predicted_s,
-            "own": f"needs {count(limit.own.n_needed)} runs"
-            if limit.own.time_s is None
-            else duration(limit.own.time_s),
-        }
-        for limit in outlook.limits
-    ]
-    show_table(limits, LIMITS)
+    show_table([vars(limit) for limit in outlook.limits], LIMITS)
     if outlook.chances:
         print()
         which = "longer than" if outlook.ending is None else "all runs, longer than"
@@ -191,10 +183,8 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Outpu
         predictions = predictions.sort_values(RISKS[by], ascending=False, kind="stable")
         n_idle = int(predictions["is_idle"].sum()) if top is not None else 0
         predictions = predictions[~predictions["is_idle"]] if n_idle else predictions
-    shown, most = (
-        predictions.head(top if top is not None else len(predictions)),
-        MOST_ANSWERED if call.as_json else ANSWERED,
-    )
+    shown = predictions if top is None else predictions.head(top)
+    most = MOST_ANSWERED if call.as_json else ANSWERED
     rows = records(with_answers(call.warehouse, source, shown, most=most))
     yield {"source": source, "model_id": model_id, "n_jobs": len(predictions), "jobs": rows}
     if not rows:
@@ -240,10 +230,7 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
         shown = numbers or reasons.ends
         shapes = [str(number) for number in shown]
         n_runs = count(len(reasons.features))
-        words = (
-            f"What speaks for shapes: {source}",
-            f"Of the {n_runs} held-out runs of source {source}.",
-        )
+        words = (f"What speaks for shapes: {source}", f"Of the {n_runs} held-out runs of source {source}.")
         name = "-".join(["jobs", source, "reasons", kind, *shapes])
         command = ("explain", "--source", source, "--shapes", ",".join(shapes), "--normalisation", kind)
         figures = shape_reason_figures(reasons, shown)
@@ -299,12 +286,7 @@ def explain(
         explanation = _fresh(call, source_name, call.settings.jobs.explain)
         tables = {"families": explanation.families, "insights": explanation.insights}
         rows = {name: records(table.drop(columns=["source", "model_id"])) for name, table in tables.items()}
-        origin = {
-            "source": explanation.source,
-            "model_id": explanation.model_id,
-            "data_version": explanation.data_version,
-        }
-        yield origin | rows
+        yield {key: getattr(explanation, key) for key in ("source", "model_id", "data_version")} | rows
         return _show_source(call, explanation)
     from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group

@@ -115,10 +115,8 @@ def show_plan(call: Invocation, params: "RecordParams") -> Output:
     yield {"n_executions": len(rows) if plan else params.executions, "executions": rows}
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
-    n_stressed, per_call = (
-        sum(execution.stress_wanted for execution in executions),
-        counted(params.executions, "execution"),
-    )
+    n_stressed = sum(execution.stress_wanted for execution in executions)
+    per_call = counted(params.executions, "execution")
     campaign = f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
     call.note(campaign if plan else f"no campaign: {per_call} on each node of what it lacks, or what is stalest")
     for line in lacking_stress(params, templates, has_groups=has_groups):

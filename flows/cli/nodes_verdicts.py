@@ -1,7 +1,7 @@
 """`whorl nodes train`, `tune`, `fingerprint`, `watch`, `explain`, `evaluate`: what is degraded."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -15,7 +15,6 @@ from tasks.quantities import share as shown_share
 from tasks.report.result import records
 
 if TYPE_CHECKING:
-    from tasks.nodes.steps import TrainedNodes
     from tasks.settings import Settings
 
 
@@ -53,10 +52,7 @@ def train(
     yield {**training, "source": source_name, "cautions": few}
     from flows.nodes import detector_facts, facts_of
 
-    if "champion_id" in training:
-        show_facts(facts_of(cast("TrainedNodes", training)))
-    else:
-        show_facts(detector_facts(training))
+    show_facts(facts_of(training) if "champion_id" in training else detector_facts(training))
     if training["is_from_before"]:
         call.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
     for line in few:

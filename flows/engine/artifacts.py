@@ -84,9 +84,9 @@ PICTURES = ("over-time", "against-median", "timeline", "series", "phases", "conf
 def site_address(warehouse: Warehouse) -> str:
     """Where a browser finds the pages of a home while it is served: as its server says, else by the settings."""
     server = read_server_file(warehouse.home)
-    return (
-        server.pages if server and server.pages else f"http://{LOOPBACK}:{load_settings().settings.whorl.reports_port}"
-    )
+    if server and server.pages:
+        return server.pages
+    return f"http://{LOOPBACK}:{load_settings().settings.whorl.reports_port}"
 
 
 def page_line(warehouse: Warehouse, path: str) -> str:

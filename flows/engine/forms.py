@@ -391,15 +391,9 @@ def _values(dumped: Mapping[str, Any], model: type[Params], before: str = "") ->
 
 def _defaults(model: type[Params]) -> dict[str, Any]:
     """The defaults of the model as JSON; a group without one has those of its own fields."""
-    defaults = {}
-    for name, field in model.model_fields.items():
-        inner = _group(field)
-        if not field.is_required():
-            default = field.get_default()
-            defaults[name] = default.model_dump(mode="json") if inner else to_jsonable_python(default)
-        elif inner:
-            defaults[name] = _defaults(inner)
-    return defaults
+    groups = {name: inner for name, field in model.model_fields.items() if (inner := _group(field))}
+    without = {name: _defaults(inner) for name, inner in groups.items() if model.model_fields[name].is_required()}
+    return without | model.model_construct().model_dump(mode="json")
 
 
 def _signature(model: type[Params]) -> inspect.Signature:

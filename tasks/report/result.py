@@ -156,6 +156,11 @@ def extra(*described: Described) -> tuple[Column, ...]:
     return tuple(replace(column, is_extra=True) for column in columns(*described))
 
 
+def item_href(page: str, key: object) -> str:
+    """Where an item is on the page of items."""
+    return f"{page}#{quote(str(key), safe=SAFE)}"
+
+
 def _column(key: str, title: str, how: Callable[[Any], str] | Kind = as_text) -> Column:
     if isinstance(how, str):
         return Column(key, title, kind=how)

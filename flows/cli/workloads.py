@@ -20,6 +20,7 @@ from tasks.choices import (
     identification_words,
     intake_reader,
 )
+from tasks.errors import NotFound
 from tasks.quantities import counted, number, share
 from tasks.report.result import Column, columns, count, extra
 
@@ -42,7 +43,6 @@ def source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
 
 def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
     """The named source, or the only one with a model of workloads. Raises BadSetting, NotFound."""
-    from tasks.errors import NotFound
     from tasks.warehouse.sources import only
     from tasks.workloads.models import no_model, sources_with_model
 
@@ -202,27 +202,24 @@ def as_records(
     by_id = {run.run_id: run for run in runs}
     records = []
     for identification in identified.identifications:
-        nearest = [near._asdict() for near in identification.nearest]
-        because = dict(line.partition(": ")[::2] for line in by_id[identification.run_id].missing)
+        run, nearest = by_id[identification.run_id], [near._asdict() for near in identification.nearest]
+        because = dict(line.partition(": ")[::2] for line in run.missing)
         record: dict[str, Any] = {
             **identification.record(),
-            "label": by_id[identification.run_id].workload,
+            "label": run.workload,
             "nearest": nearest[:N_NEAREST],
-            "own_share": conditions.own_share if (conditions := by_id[identification.run_id].conditions) else None,
+            "own_share": run.conditions.own_share if run.conditions else None,
             "view_reason": because.get(GROUP_COUNTERS) if identification.view == "machine" else None,
             "missing": list(identification.missing),
             "reasons_missing": {name: because[name] for name in identification.missing if name in because},
             "model_id": identified.model_id,
         }
-        if processes := by_id[identification.run_id].processes:
-            record["processes"] = [{"program": name, "share": part} for name, part in processes.items()]
+        if run.processes:
+            record["processes"] = [{"program": name, "share": part} for name, part in run.processes.items()]
         if public:
-            unknown = sorted(set(public) - {near["workload"] for near in nearest})
-            if unknown:
-                from tasks.errors import NotFound
-
-                known = ", ".join(sorted(near["workload"] for near in nearest))
-                raise NotFound(f"workload {', '.join(unknown)}: not in the model; it knows {known}")
+            known = sorted(near["workload"] for near in nearest)
+            if unknown := sorted(set(public) - set(known)):
+                raise NotFound(f"workload {', '.join(unknown)}: not in the model; it knows {', '.join(known)}")
             record["proxies"] = [near for near in nearest if near["workload"] in public]
         records.append(record)
     return records
@@ -516,10 +513,8 @@ def changepoints(
     params = ChangePointParams(method=method)
     series = series_of(file, call.settings.workloads.read, column or ())
     is_alone = each or len(series.names) == 1
-    if is_alone:
-        by_counter = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
-    else:
-        by_counter = {"": find_changepoints(series.values, params)}
+    names, find = (series.names, find_changepoints_each) if is_alone else ([""], lambda *of: [find_changepoints(*of)])
+    by_counter = dict(zip(names, find(series.values, params), strict=True))
     figures = {
         name: {"changepoints": changes.indices.tolist(), "probabilities": changes.probabilities.tolist()}
         for name, changes in by_counter.items()
@@ -531,25 +526,20 @@ def changepoints(
     for name, changes in by_counter.items() if is_alone else ():
         for seen in dict.fromkeys(words for model in changes.models for words in model.in_words()):
             call.note(f"{f'{name}: ' if each else ''}{seen}")
-    rows: list[dict[str, Any]] = []
-    for name, changes in by_counter.items():
-        at = series.names.index(name) if is_alone else 0
-        rows += [
-            change
-            | {
-                "counter": f"{name} ({units[name]})" if name in units else name,
-                "at": series.times[int(change["row"])] if series.times else "",
-            }
-            for change in changes_of(series.values[:, at], changes)
-        ]
+    rows: list[dict[str, Any]] = [
+        change
+        | {"counter": f"{name} ({units[name]})" if name in units else name}
+        | {"at": series.times[int(change["row"])] if series.times else ""}
+        for at, (name, changes) in enumerate(by_counter.items())
+        for change in changes_of(series.values[:, at], changes)
+    ]
     if not is_alone:
         for row, moved in zip(rows, most_moved(series.values, by_counter[""]), strict=True):
             words = (f"{series.names[at]} {number(old)} → {number(new)}" for at, old, new in moved)
             row["moved"] = ", ".join(words)
     if rows:
-        is_shown = {
-            "counter": each, "at": series.times, "moved": not is_alone, "mean_before": is_alone, "mean_after": is_alone,
-        }  # fmt: skip
+        is_shown = {"counter": each, "at": series.times, "moved": not is_alone}
+        is_shown |= dict.fromkeys(("mean_before", "mean_after"), is_alone)
         unit = "" if each else "".join(f" ({unit})" for unit in units.values())
         shown = (replace(one, title=one.title + unit) if "mean" in one.key else one for one in CHANGE_COLUMNS)
         show_table(rows, tuple(column for column in shown if is_shown.get(column.key, True)))

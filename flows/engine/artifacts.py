@@ -327,7 +327,7 @@ def _emit(alarm: dict[str, Any]) -> None:
 
 
 def _rest(alarms: pd.DataFrame, more: int) -> dict[str, Any]:
-    first = alarms.iloc[0].to_dict()
+    [first] = records(alarms.head(1))
     ids = ",".join(sorted(alarms["alarm_id"]))
     return first | {
         "alarm_id": f"more-{uuid.uuid5(uuid.NAMESPACE_URL, ids).hex[:16]}",

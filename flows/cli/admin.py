@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
-from flows.cli.output import PIPED, as_command, figure, moment, plain, setting, show_facts, show_table
+from flows.cli.output import PIPED, figure, moment, plain, setting, show_facts, show_table
 from tasks.choices import DEFAULT_SOURCE, checked_source
 from tasks.quantities import LEFT_OUT, counted, duration
 from tasks.report.result import Column, Kind, as_text, columns, extra, records
@@ -85,9 +85,6 @@ def _figures_of_runs(
 
     warehouse = call.warehouse
     source_name = source_with_rows(warehouse, source, "workloads")
-    named = [part for run in runs for part in ("--run", run)]
-    named += [part for counter in counters for part in ("--counter", counter)]
-    words = ("whorl", "report", "workloads", "--source", source_name, *named, *(("--out", out) if out else ()))
     with progress_bar(call):
         figures, version = run_figures(
             warehouse, source_name, runs, counters, call.settings.workloads.report.n_counters
@@ -97,7 +94,7 @@ def _figures_of_runs(
             ", ".join(runs),
             figures=tuple(figures),
             made_of=f"data version {version}",
-            again=as_command(*words),
+            again=call.asked,
             method=METHOD,
         )
         page, *images = write_figures(out or reports(warehouse), f"workloads-{source_name}-runs", result)

@@ -170,12 +170,14 @@ MINUTE_S = 60.0
 
 @dataclass(frozen=True)
 class Invocation:
-    """The options that all verbs share. home: absolute path, or None for that of the settings."""
+    """The options that all verbs share. home: absolute path, or None for that of the settings; asked: the command as it
+    was given, which pages name to be made again."""
 
     home: Path | None = None
     is_quiet: bool = False
     is_verbose: bool = False
     as_json: bool = False
+    asked: str = ""
     flags: Mapping[str, Any] = field(default_factory=dict)
 
     def having(self, flags: Mapping[str, Any]) -> "Invocation":
@@ -314,20 +316,14 @@ def write_drawing(
     words: tuple[str, str],
     figures: "Sequence[Figure]",
     made_of: str,
-    command: Sequence[object],
     sections: "Sequence[Section]" = (),
 ) -> None:
-    """Write figures about jobs as a page of this name and as images, and say where they are.
-
-    words: title and answer. command: what draws them again, but for the home and the folder."""
+    """Write figures about jobs as a page of this name and as images, and say where they are. words: title, answer."""
     from tasks.report.jobs_variation import METHOD
     from tasks.report.page import write_figures
     from tasks.report.result import Result
 
-    verb, *options = command
-    again = as_command("whorl", "jobs", verb, "--home", call.warehouse.home, *options, "--out", out)
-    result = Result(
-        *words, figures=tuple(figures), sections=tuple(sections), made_of=made_of, again=again, method=METHOD
-    )
+    parts = {"figures": tuple(figures), "sections": tuple(sections)}
+    result = Result(*words, made_of=made_of, again=call.asked, method=METHOD, **parts)
     page, *images = write_figures(out, name, result)
     call.note(f"written: {page} and {counted(len(images), 'image')} beside it")

@@ -260,9 +260,8 @@ def show_job(
             f"Shapes {first} and {second} for {job}",
             f"The runs of one job of source {source} against two of its shapes ({kind}).",
         )
-        name, shapes = f"{kind}-{first}-{second}-{job}", f"{first},{second}"
-        command = ("characterise", "--source", source, "--job", job, "--shapes", shapes, "--normalisation", kind)
-        write_drawing(call, out, name, words, [likelihood_figure(fit, name)], f"source {source}", command)
+        name = f"{kind}-{first}-{second}-{job}"
+        write_drawing(call, out, name, words, [likelihood_figure(fit, name)], f"source {source}")
     pairs = zip(fit.log_likelihoods, fit.posteriors, strict=True)
     rows = [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
     yield {"source": source, "job": job, "normalisation": kind, "n_runs": fit.n_runs, "shapes": rows}
@@ -318,8 +317,7 @@ def _show_all(call: Invocation, source: str, out: Path | None) -> Output:
 
         sections = shapes_result(source, by_kind).sections
         words = (f"Shapes of {source}", "The typical runtime distributions of the jobs of this source.")
-        command = ("characterise", "--source", source)
-        write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
+        write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", sections)
     shown = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
     figures = {
         kind: {

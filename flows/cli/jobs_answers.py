@@ -232,20 +232,17 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
         n_runs = count(len(reasons.features))
         words = (f"What speaks for shapes: {source}", f"Of the {n_runs} held-out runs of source {source}.")
         name = "-".join(["jobs", source, "reasons", kind, *shapes])
-        command = ("explain", "--source", source, "--shapes", ",".join(shapes), "--normalisation", kind)
-        figures = shape_reason_figures(reasons, shown)
-        write_drawing(call, out, name, words, figures, f"model {reasons.model_id}", command)
+        write_drawing(call, out, name, words, shape_reason_figures(reasons, shown), f"model {reasons.model_id}")
 
 
 def draw_run(call: Invocation, reasons: "RunReasons", out: Path) -> None:
     """Draw the reasons of one run, or of the next run of a job."""
     from tasks.report.jobs_reasons import run_reason_figure
 
-    which = ("--job", reasons.group_key) if reasons.run_id is None else (reasons.run_id,)
-    name, what = f"reasons-{reasons.run_id or reasons.group_key}", reasons.run_id or reasons.group_key
+    what = reasons.run_id or reasons.group_key
     words = (f"Why this long: {what}", f"A run of job {reasons.group_key} of source {reasons.source}.")
-    command = ("explain", *which, "--source", reasons.source)
-    write_drawing(call, out, name, words, [run_reason_figure(reasons, name)], f"model {reasons.model_id}", command)
+    figure = run_reason_figure(reasons, f"reasons-{what}")
+    write_drawing(call, out, f"reasons-{what}", words, [figure], f"model {reasons.model_id}")
 
 
 NOTABLE_SHARE = 0.05  # of all that moves predictions: what is worth a word
@@ -427,16 +424,13 @@ def whatif(
         ground = ask_source(call.warehouse, source_name, job=job)
         answer = ground.answer(question, params)
         if out is not None:
-            flags = ["--scenario", scenario] if scenario else []
-            named = (("--set", sets), ("--shift-sku", shifts), ("--set-std", stds), ("--job", [job] if job else []))
-            flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
-            _draw(call, ground, answer, flags, out)
+            _draw(call, ground, answer, out)
     figures = {"source": source_name, "model_id": ground.model_id, "job": ground.job, **answer_figures(answer, params)}
     yield figures | {"jobs": most_helped(answer.outcome)}
     _show(call, answer, {"model": ground.model_id, **({"job": ground.job} if ground.job else {})})
 
 
-def _draw(call: Invocation, ground: "Ground", answer: "ChangeAnswer", flags: list[str], out: Path) -> None:
+def _draw(call: Invocation, ground: "Ground", answer: "ChangeAnswer", out: Path) -> None:
     from tasks.report.jobs_reasons import what_if_figures
     from tasks.report.result import Section
 
@@ -450,9 +444,7 @@ def _draw(call: Invocation, ground: "Ground", answer: "ChangeAnswer", flags: lis
         Section("What they do not", lines=tuple(answer.claims.cannot), nothing="Nothing.", is_open=True),
     )
     name = f"jobs-{ground.source}-what-if-{answer.scenario}" + (f"-{ground.job}" if ground.job else "")
-    command = ("whatif", "--source", ground.source, *flags)
-    made_of = f"model {ground.model_id}"
-    write_drawing(call, out, name, words, what_if_figures(answer), made_of, command, sections)
+    write_drawing(call, out, name, words, what_if_figures(answer), f"model {ground.model_id}", sections)
 
 
 def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> None:

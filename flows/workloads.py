@@ -127,7 +127,7 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
     )
     answer: dict[str, Any] = {"n_runs": plan["n_runs"], "n_new": n_new, "n_done": plan["n_done"], "n_parts": n_parts}
     answer["data_version"] = plan["data_version"]
-    sections = ("Runs by workload and input", "Phases side by side", "When a run changes")
+    sections = ("Runs by workload and input", "When a run changes")
     return artifacts.reported(WORD, params, answer, "fingerprints", title, done, sections=sections, is_summarised=True)
 
 

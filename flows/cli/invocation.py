@@ -323,7 +323,7 @@ def write_drawing(
     from tasks.report.page import write_figures
     from tasks.report.result import Result
 
-    parts = {"figures": tuple(figures), "sections": tuple(sections)}
-    result = Result(*words, made_of=made_of, again=call.asked, method=METHOD, **parts)
+    drawn, more = tuple(figures), tuple(sections)
+    result = Result(*words, figures=drawn, made_of=made_of, again=call.asked, sections=more, method=METHOD)
     page, *images = write_figures(out, name, result)
     call.note(f"written: {page} and {counted(len(images), 'image')} beside it")

@@ -73,12 +73,11 @@ SECTIONS = {
         "What ran when",
         "Latest identifications",
         "When a run changes",
-        "Phases side by side",
         "What runs were taken for",
     ),
     "nodes": ("How good each node is", "Which nodes are degrading", "How repeatable each benchmark is"),
 }
-PICTURES = ("over-time", "against-median", "timeline", "series", "phases", "confusion", "ranking", "migration")
+PICTURES = ("over-time", "against-median", "timeline", "series", "confusion", "ranking", "migration")
 
 
 def site_address(warehouse: Warehouse) -> str:

@@ -400,8 +400,8 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
 
 N_LEFT_OUT = 5  # runs that are named
 CHANGES = columns(
-    ("trace", "trace", "key"), ("when", "when", "name"), ("before", "from cluster", count),
-    ("after", "to cluster", count),
+    ("trace", "trace", "key"), ("when", "when", "name"), ("before", "from kind", count),
+    ("after", "to kind", count),
 )  # fmt: skip
 
 
@@ -513,8 +513,10 @@ def changepoints(
     params = ChangePointParams(method=method)
     series = series_of(file, call.settings.workloads.read, column or ())
     is_alone = each or len(series.names) == 1
-    names, find = (series.names, find_changepoints_each) if is_alone else ([""], lambda *of: [find_changepoints(*of)])
-    by_counter = dict(zip(names, find(series.values, params), strict=True))
+    if is_alone:
+        by_counter = dict(zip(series.names, find_changepoints_each(series.values, params), strict=True))
+    else:
+        by_counter = {"": find_changepoints(series.values, params)}
     figures = {
         name: {"changepoints": changes.indices.tolist(), "probabilities": changes.probabilities.tolist()}
         for name, changes in by_counter.items()

@@ -1,8 +1,7 @@
 """The whole story on the recordings that whorl ships: what jobs did and will do, what ran, how good nodes are."""
 
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -29,114 +28,94 @@ from tasks.nodes.verdict_steps import open_messages, read_states
 from tasks.quantities import duration
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion, read_card
+from tasks.warehouse.registry import champion, read_card
 from tasks.workloads.identifications import identify_each, latest_labelled_run
 from tasks.workloads.intake import fetch_runs
 from tasks.workloads.models import KIND as WORKLOADS_KIND
 from tasks.workloads.models import model_in_use
 from tasks.workloads.params import WorkloadsParams
 
-if TYPE_CHECKING:
-    from tasks.workloads.identify.identification import Identification
-
+SOURCE = "recorded"
 N_NEAREST = 3
 UNDISTURBED_RUNS = "runs-*.parquet"  # beside them lie the runs that something disturbed
 
 
-def identify_recorded(warehouse: Warehouse, workloads: WorkloadsParams, source: str) -> dict[str, Any]:
+def recorded_files(word: str, pattern: str) -> list[str]:
+    """The recordings of a word that whorl ships. Raises BadInput where there are none."""
+    folder = datasets.RECORDED / word
+    if not (paths := [str(path) for path in sorted(folder.glob(pattern))]):
+        raise BadInput(folder, f"no recording of {word}", pattern, "bring the files back")
+    return paths
+
+
+def identify_recorded(warehouse: Warehouse, workloads: WorkloadsParams) -> dict[str, Any]:
     """Read the recorded workloads, learn all runs but the last one, and say what that is. Raises WhorlError.
 
     A model of these very data that has not seen the run is used again."""
-    recorded = datasets.RECORDED / "workloads"
-    paths = [str(path) for path in sorted(recorded.glob(UNDISTURBED_RUNS))]
-    if not paths:
-        raise BadInput(recorded, "no recording of workloads", UNDISTURBED_RUNS, "bring the files back")
-    known = {"source": source, "warehouse": warehouse, **dict(workloads)}
-    read = call(workloads_ingest, known, telemetry=paths)
-    run_id, label = latest_labelled_run(warehouse, source)
-    in_use = champion(warehouse.models, "workloads", source, WORKLOADS_KIND)
+    known = {"source": SOURCE, "warehouse": warehouse, **dict(workloads)}
+    read = call(workloads_ingest, known, telemetry=recorded_files("workloads", UNDISTURBED_RUNS))
+    run_id, label = latest_labelled_run(warehouse, SOURCE)
+    in_use = champion(warehouse.models, "workloads", SOURCE, WORKLOADS_KIND)
     version, left_out = (in_use.data_version, in_use.parameters.get("left_out", [])) if in_use else ("", [])
     if version != read["data_version"] or run_id not in left_out:
         call(workloads_fingerprint, known)
         call(workloads_train, known, left_out=[run_id])
     answer = call(workloads_identify, known, run_ids=[run_id])
-    identified = identify_each(fetch_runs(warehouse, source, [run_id]), *model_in_use(warehouse, source))
+    identified = identify_each(fetch_runs(warehouse, SOURCE, [run_id]), *model_in_use(warehouse, SOURCE))
     if identified.refused:
         raise identified.refused[0]
     [identification] = identified.identifications
-    return _identification_facts(
-        identification, label, read_card(warehouse.models, "workloads", identified.model_id), answer["report"]
-    )
-
-
-def _identification_facts(identification: "Identification", label: str, card: ModelCard, report: str) -> dict[str, Any]:
+    card = read_card(warehouse.models, "workloads", identified.model_id)
     return {
-        "run_id": identification.run_id,
+        "run_id": run_id,
         "label": label,
         "workload": identification.workload if identification.is_known else None,
         "confidence": identification.confidence,
-        "nearest": [
-            {"workload": near.workload, "distance": near.distance} for near in identification.nearest[:N_NEAREST]
-        ],
+        "nearest": [near._asdict() for near in identification.nearest[:N_NEAREST]],
         "reasons": list(identification.reasons),
         "model_id": card.model_id,
         "accuracy": card.metrics["held_out.accuracy"],
         "n_held_out": int(card.metrics["held_out.n"]),
         "n_runs": int(card.metrics["trained.n"]),
         "n_workloads": int(card.metrics["trained.classes"]),
-        "report": report,
+        "report": answer["report"],
     }
 
 
 UNDISTURBED_EXECUTIONS = "executions-*.parquet"  # beside them may lie the executions that something disturbed
 
 
-def rank_recorded(warehouse: Warehouse, nodes: NodesParams, source: str) -> dict[str, Any]:
+def rank_recorded(warehouse: Warehouse, nodes: NodesParams) -> dict[str, Any]:
     """Read the recorded executions; rank their nodes, learn what is normal, say which look degraded. Raises WhorlError.
 
-    A preprocessing and a detector of these very data, and answers that rest on them, are used again."""
-    recorded = datasets.RECORDED / "nodes"
-    paths = [str(path) for path in sorted(recorded.glob(UNDISTURBED_EXECUTIONS))]
-    if not paths:
-        raise BadInput(recorded, "no recording of nodes", UNDISTURBED_EXECUTIONS, "bring the files back")
-    known = {"source": source, "warehouse": warehouse, **dict(nodes)}
-    read = call(nodes_ingest, known, results=paths)
-    in_use = champion(warehouse.models, "nodes", source, NODES_KIND)
+    A preprocessing and a detector of these very data, and answers that rest on them, are used again. No node is asked
+    for a fresh benchmark: these are recordings."""
+    known = {"source": SOURCE, "warehouse": warehouse, **dict(nodes)}
+    read = call(nodes_ingest, known, results=recorded_files("nodes", UNDISTURBED_EXECUTIONS))
+    in_use = champion(warehouse.models, "nodes", SOURCE, NODES_KIND)
     if in_use is None or in_use.data_version != read["data_version"]:
         call(nodes_preprocess, known)
     ranked = call(nodes_rank, known)
-    rows = read_scores(warehouse, source).to_dict("records")
+    rows = read_scores(warehouse, SOURCE).to_dict("records")
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in rows}
-    return {
-        "n_executions": ranked["n_executions"],
-        "n_nodes": len(names),
-        "n_emulated": len({row["node"] for row in rows if row["is_emulated"]}),
-        "best": _best(rows, names),
-        "verdicts": judge_recorded(warehouse, nodes, source, names),
-        "model_id": ranked["model_id"],
-        "report": ranked["report"],
-    }
-
-
-def judge_recorded(warehouse: Warehouse, nodes: NodesParams, source: str, names: Mapping[str, str]) -> dict[str, Any]:
-    """Learn which executions of a source look degraded, judge them, and watch its nodes. Raises WhorlError.
-
-    A detector of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they
-    are shown. No node is asked for a fresh benchmark: these are recordings."""
-    known = {"source": source, "warehouse": warehouse, **dict(nodes)}
     learned = call(nodes_train, known)
     judged = call(nodes_fingerprint, known)
     call(nodes_watch, known, asks_for_benchmarks=False)
-    states = read_states(warehouse, source)
+    states = read_states(warehouse, SOURCE)
     cost = states["cost_share"].max()
-    return {
-        "model_id": judged["model_id"],
-        "n_judged": judged["n_judged"],
-        "n_flagged": judged["n_flagged"],
+    verdicts = {
+        **{key: judged[key] for key in ("model_id", "n_judged", "n_flagged")},
         "figures": learned["figures"],
         "degrading": degrading_words(states.to_dict("records"), names),
-        "alarms": list(open_messages(warehouse, source).values()),
+        "alarms": list(open_messages(warehouse, SOURCE).values()),
         "cost_share": None if pd.isna(cost) else float(cost),
+    }
+    return {
+        **{key: ranked[key] for key in ("n_executions", "model_id", "report")},
+        "n_nodes": len(names),
+        "n_emulated": len({row["node"] for row in rows if row["is_emulated"]}),
+        "best": _best(rows, names),
+        "verdicts": verdicts,
     }
 
 
@@ -150,7 +129,6 @@ def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[dict[str, A
     return best
 
 
-SOURCE = "recorded"
 KIND = "runtime"
 ALARMS_PER_DAY = 100.0  # the recording lasts some hours: at one a day there would be none to show
 FILES = "SELECT word, count(*) AS n_files FROM ops.files WHERE source = $source GROUP BY word ORDER BY word"
@@ -165,37 +143,27 @@ def whorl_demo(params: DemoParams) -> dict[str, Any]:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
     run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is
     normal for them, and say which look degraded; and choose a machine type for a job that has run on one alone."""
-    with pages_at_the_end(params.warehouse):
-        return _story(params)
-
-
-def _story(params: DemoParams) -> dict[str, Any]:
-    jobs = params.jobs
-    known = {"source": SOURCE, "warehouse": params.warehouse, **dict(jobs)}
-    ingested = call(jobs_ingest, known, paths=[str(datasets.RECORDED / "jobs")])
-    watch = jobs.watch.model_copy(update={"alarms_per_day": ALARMS_PER_DAY})
-    watched = call(jobs_watch, known, watch=watch)
-    predicted = _predicted(params.warehouse, ingested["data_version"], jobs)
-    riskiest = riskiest_job(params.warehouse, jobs)
-    workload = identify_recorded(params.warehouse, params.workloads, SOURCE)
-    nodes = rank_recorded(params.warehouse, params.nodes, SOURCE)
-    files, totals = fetch(params.warehouse, FILES, {"source": SOURCE}), read_summary(params.warehouse, SOURCE)
-    return {
-        "source": SOURCE,
-        "n_files": {str(word): int(n) for word, n in zip(files["word"], files["n_files"], strict=True)},
-        "n_rows": ingested["n_rows"],
-        "n_quarantined": ingested["n_quarantined"],
-        "n_runs": totals["n_runs"],
-        "n_jobs": totals["n_groups"],
-        "data_version": ingested["data_version"],
-        "alarms": watched["alarms"],
-        "riskiest": riskiest,
-        "report": predicted["report"],
-        "model_id": predicted["model_id"],
-        "workload": workload,
-        "nodes": nodes,
-        "advice": choose_recorded(params.warehouse, params.advice),
-    }
+    jobs, warehouse = params.jobs, params.warehouse
+    known = {"source": SOURCE, "warehouse": warehouse, **dict(jobs)}
+    with pages_at_the_end(warehouse):
+        ingested = call(jobs_ingest, known, paths=[str(datasets.RECORDED / "jobs")])
+        watch = jobs.watch.model_copy(update={"alarms_per_day": ALARMS_PER_DAY})
+        watched = call(jobs_watch, known, watch=watch)
+        predicted = _predicted(warehouse, ingested["data_version"], jobs)
+        totals = read_summary(warehouse, SOURCE)
+        return {
+            "source": SOURCE,
+            **{key: ingested[key] for key in ("n_rows", "n_quarantined", "data_version")},
+            "n_runs": totals["n_runs"],
+            "n_jobs": totals["n_groups"],
+            "alarms": watched["alarms"],
+            **{key: predicted[key] for key in ("report", "model_id")},
+            "riskiest": riskiest_job(warehouse, jobs),
+            "workload": identify_recorded(warehouse, params.workloads),
+            "nodes": rank_recorded(warehouse, params.nodes),
+            "n_files": fetch(warehouse, FILES, {"source": SOURCE}).set_index("word")["n_files"].to_dict(),
+            "advice": choose_recorded(warehouse, params.advice),
+        }
 
 
 def choose_recorded(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any]:
@@ -206,13 +174,8 @@ def choose_recorded(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any
     story = recorded_story(str(datasets.RECORDED / "advice"), params.choose)
     again = "whorl advice choose --recording data/recorded/advice"
     write_advice(warehouse, "advice-story", story_result(story, "recorded", again))
-    return {
-        "answer": story.answer,
-        "sureness": story.sureness,
-        "reason": story.reason,
-        "next_run": story.next_run,
-        "checks": list(story_checks(story)),
-    }
+    said = {key: getattr(story, key) for key in ("answer", "sureness", "reason", "next_run")}
+    return said | {"checks": list(story_checks(story))}
 
 
 def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> dict[str, Any]:
@@ -238,9 +201,7 @@ def riskiest_job(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | Non
         key = str(row["group_key"])
         return {
             "group_key": key,
-            "usual_s": float(row["usual_s"]),
-            "exceeds_2x_share": float(row["exceeds_2x_share"]),
-            "p95_s": float(row["p95_s"]),
+            **{name: float(row[name]) for name in ("usual_s", "exceeds_2x_share", "p95_s")},
             "because": _because(warehouse, key, jobs),
             "would_help": str(row["would_help"]),
         }

@@ -172,7 +172,7 @@ def jobs_characterise(params: CharacteriseFlowParams) -> dict[str, Any]:
     warehouse, source = params.warehouse, params.source
     answer = characterise(warehouse, source, params.evaluate.predict.characterise)
     drawn = [f"shapes-{kind}" for kind in ("ratio", "delta")]
-    part = as_markdown(shapes_result(source, read_characterised(warehouse, source), ""), pictures=drawn)
+    part = as_markdown(shapes_result(source, read_characterised(warehouse, source)), pictures=drawn)
     return artifacts.reported(
         WORD, params, answer, "shapes", f"The typical runtime distributions of source {source}", part
     )
@@ -211,15 +211,9 @@ def training_facts(training: Mapping[str, Any], figures: Mapping[str, Any]) -> d
     """What a training came to, in words. figures: of its model."""
     from tasks.report.jobs_evaluation import own_facts
 
-    champion = training["champion_id"]
-    in_use = (
-        "this model"
-        if champion == training["model_id"]
-        else f"{champion}: no worse on the same runs, so it stays in use"
-    )
     return {
         "model": training["model_id"],
-        "in use": in_use,
+        "in use": forms.in_use(training, "no worse on the same runs, so it stays in use"),
         "a job": training["key"],
         **({"better": training["better"]} if training["better"] else {}),
         **own_facts(training["own"]),
@@ -229,12 +223,8 @@ def training_facts(training: Mapping[str, Any], figures: Mapping[str, Any]) -> d
     }
 
 
-class PredictFlowParams(forms.OfSourceParams):
-    """The next run of every job of a source."""
-
-
 @flow(lambda: forms.of_source("predict"))
-def jobs_predict(params: PredictFlowParams) -> dict[str, Any]:
+def jobs_predict(params: forms.OfSourceParams) -> dict[str, Any]:
     """Predict the next run of every job of a source by the model in use; the riskiest jobs are listed first."""
     predictions, title = predict(params.warehouse, params.source), f"The next runs of source {params.source}"
     return artifacts.reported(WORD, params, predictions, "predictions", title, sections=("Jobs and their next runs",))
@@ -274,11 +264,11 @@ def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
 
 def _measured(figures: dict[str, Any]) -> str:
     """The figures of held-out runs: predictors beside each other, and shapes beside their references."""
-    from tasks.report.jobs_evaluation import labels_table, predictor_rows, predictors_table
+    from tasks.report.jobs_evaluation import labels_table, predictors_table
     from tasks.report.result import table_markdown
 
     parts = [f"## On {int(figures.get('predict.n') or 0):,} later runs that were held out"]
-    parts.append(table_markdown(predictors_table(predictor_rows(figures))))
+    parts.append(table_markdown(predictors_table(figures)))
     labels = labels_table(figures)
     return artifacts.joined([*parts, *((labels.words, table_markdown(labels)) if len(labels.rows) else ())])
 

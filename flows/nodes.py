@@ -168,12 +168,8 @@ class PreparedParams(forms.OfSourceParams):
     score: of_nodes.ScoreParams = of_nodes.ScoreParams()
 
 
-class NodePreprocessParams(PreparedParams):
-    """The preprocessing of the metrics of a source."""
-
-
 @flow(lambda: forms.of_source("preprocess the metrics of"))
-def nodes_preprocess(params: NodePreprocessParams) -> dict[str, Any]:
+def nodes_preprocess(params: PreparedParams) -> dict[str, Any]:
     """Decide of each metric of a source whether it counts and which way, and freeze the reference fleet.
 
     Scores are ratios to that reference: they can be compared until it is made anew, with other data or parameters."""
@@ -419,11 +415,10 @@ def detector_facts(detector: LearnedVerdicts) -> dict[str, str]:
 
 def facts_of(training: TrainedNodes) -> dict[str, str]:
     """What a training came to, in words."""
-    champion, figures = training["champion_id"], training["figures"]
-    in_use = "this model" if champion == training["model_id"] else f"{champion}: this one was not found to be better"
+    figures = training["figures"]
     return {
         "model": training["model_id"],
-        "in use": in_use,
+        "in use": forms.in_use(training, "this one was not found to be better"),
         "learned": f"{count(training['n_learned'])} executions{', before' if training['is_from_before'] else ''}",
         "held out": f"{count(training['n_tested'])} executions, the latest, which the figures below are of",
         **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},

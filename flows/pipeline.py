@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import partial, update_wrapper
 from pathlib import Path
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from prefect import Task
 from prefect.cache_policies import INPUTS, CachePolicy
@@ -60,14 +60,6 @@ LONG_AGO = DateTime(1970, 1, 1, tzinfo=UTC)
 NodeOutcome = dict[str, Any]
 S = TypeVar("S", bound=Params)
 Future = PrefectFuture[NodeOutcome]
-
-
-class Pipelined(TypedDict):
-    """What each node has said, by its name and source; n_done: nodes whose work was done in this run, not before."""
-
-    n_nodes: int
-    n_done: int
-    said: dict[str, str]
 
 
 @dataclass
@@ -323,7 +315,7 @@ class PipelineParams(WordsParams):
     lambda: f"from files to answers, {', '.join(flow_run.parameters['sources']) or 'every source'}",
     task_runner=ThreadPoolTaskRunner(max_workers=1),  # steps use all threads that they may; one writer a warehouse
 )
-def whorl_pipeline(params: PipelineParams) -> Pipelined:
+def whorl_pipeline(params: PipelineParams) -> dict[str, Any]:
     """Files in, preprocessing, search, training, fingerprints, groups, answers: of all words, each node a task.
 
     Only nodes whose data, settings or code have changed are run; each says what it found, or why it has no answer."""
@@ -404,8 +396,9 @@ class Graph:
             self._submit(advice_cluster, source, version, self.params.advice.groups, [ranking])
         self._page("nodes", given, [verdicts, ranking])
 
-    def result(self) -> Pipelined:
-        """What all nodes have said, when they are done; shown as an artifact too.
+    def result(self) -> dict[str, Any]:
+        """What all nodes have said, by name and source, when they are done, and how many were not done before; shown as
+        an artifact too.
 
         Raises the error of the first node that failed, when the others are done."""
         states: dict[str, State[NodeOutcome]] = {}
@@ -424,7 +417,7 @@ class Graph:
         for future in self.futures.values():
             future.result()
         n_done = sum(state.name != "Cached" for state in states.values())
-        return Pipelined(n_nodes=len(states), n_done=n_done, said=lines)
+        return {"n_nodes": len(states), "n_done": n_done, "said": lines}
 
     def _submit(
         self, work: Task[..., NodeOutcome], source: str, version: str, settings: Params | None, after: list[Any]

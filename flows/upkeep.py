@@ -5,7 +5,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas import filters
@@ -23,17 +23,6 @@ logger = logging.getLogger(__name__)
 PAGE = 200  # what Prefect's API gives at once
 DAY_S = 86_400
 RESULT = re.compile(r"^[0-9a-f-]{32,64}$")
-
-
-class Kept(TypedDict):
-    """What an upkeep did. backup: folder of the new backup, empty without one."""
-
-    backup: str
-    n_backups_removed: int
-    n_flow_runs_removed: int
-    n_results_removed: int
-    n_rows_removed: int
-    n_files_removed: int
 
 
 @step
@@ -113,18 +102,18 @@ class UpkeepParams(InHomeParams):
 
 
 @flow(lambda: "back up and clean up")
-def whorl_upkeep(params: UpkeepParams) -> Kept:
+def whorl_upkeep(params: UpkeepParams) -> dict[str, str | int]:
     """Back up the warehouse, and remove old backups, old flow runs and what the warehouse no longer needs."""
     warehouse = params.warehouse
     folder = params.backup_folder or str(warehouse.backups)
     has_something = warehouse.file.exists()
     backup = back_up(warehouse, folder) if params.with_backup and has_something else ""
     pruned = prune(warehouse, params.prune, folder) if has_something else {"n_rows": 0, "n_files": 0}
-    return Kept(
-        backup=backup,
-        n_backups_removed=remove_old_backups(folder, params.backups_kept) if backup else 0,
-        n_flow_runs_removed=remove_old_flow_runs(params.flow_runs_kept_days),
-        n_results_removed=remove_old_results(params.flow_runs_kept_days),
-        n_rows_removed=pruned["n_rows"],
-        n_files_removed=pruned["n_files"],
-    )
+    return {
+        "backup": backup,  # its folder, empty without one
+        "n_backups_removed": remove_old_backups(folder, params.backups_kept) if backup else 0,
+        "n_flow_runs_removed": remove_old_flow_runs(params.flow_runs_kept_days),
+        "n_results_removed": remove_old_results(params.flow_runs_kept_days),
+        "n_rows_removed": pruned["n_rows"],
+        "n_files_removed": pruned["n_files"],
+    }

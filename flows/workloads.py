@@ -127,7 +127,7 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> dict[str, Any]:
     )
     answer: dict[str, Any] = {"n_runs": plan["n_runs"], "n_new": n_new, "n_done": plan["n_done"], "n_parts": n_parts}
     answer["data_version"] = plan["data_version"]
-    sections = ("Runs by workload and input", "Phases side by side", "When a run changes")
+    sections = ("Runs by workload and input", "When a run changes")
     return artifacts.reported(WORD, params, answer, "fingerprints", title, done, sections=sections, is_summarised=True)
 
 
@@ -172,11 +172,9 @@ def training_facts(training: Mapping[str, Any], figures: Mapping[str, Any]) -> d
     learned, held_out = (
         runs_or_windows(figures[f"{part}.n"], figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
     )
-    champion = training["champion_id"]
-    in_use = "this model" if champion == training["model_id"] else f"{champion}: no worse on the same runs, so it stays"
     return {
         "model": training["model_id"],
-        "in use": in_use,
+        "in use": forms.in_use(training, "no worse on the same runs, so it stays in use"),
         "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
         "held out": f"{held_out} ({training['held_out']}) at first, which the figures below are of",
         **{words: share(figures[key]) for key, words in SHARES.items()},
@@ -301,11 +299,8 @@ def _looked_at(params: WorkloadWatchParams) -> list[str]:
     warehouse, source, settings = params.warehouse, params.source, params.watch
     if settings.look_at == "newest":
         return newest(warehouse, source, settings.newest)
-    path, read = (
-        record_live(warehouse, settings.subject, settings.seconds, params.record, str(flow_run.id)),
-        RECORDED_AS,
-    )
-    batch_id = ingest_batch(warehouse, land_telemetry(warehouse, path, source, read, of_workloads.ReadParams()))
+    path = record_live(warehouse, settings.subject, settings.seconds, params.record, str(flow_run.id))
+    batch_id = ingest_batch(warehouse, land_telemetry(warehouse, path, source, RECORDED_AS, of_workloads.ReadParams()))
     run_ids = runs_of_batch(warehouse, source, batch_id)
     if not run_ids:
         raise BadInput(path, "no run in it that can be used", "what was just recorded", "ops.quarantine says why")

@@ -3,7 +3,7 @@
 import os
 import platform
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +22,7 @@ LEAST_DISK_BYTES = 2 * 2**30
 MB = 2**20
 LOCK_WAIT_S = 2.0
 State = Literal["ok", "missing", "broken"]
+Area = Literal["whorl", "machine", "tools"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Finding:
 
     found: what is there; purpose: what needs it; fix: what to do, empty if it is ok."""
 
-    area: Literal["whorl", "machine", "tools"]
+    area: Area
     name: str
     state: State
     found: str
@@ -40,7 +41,7 @@ class Finding:
 
 def examine(load: Callable[[], Settings]) -> list[Finding]:
     """Look at everything; `load` reads the settings. Faults are findings, never exceptions."""
-    findings = [check_python(), *check_packages(requirements())]
+    findings = [check_python(), *check_packages(requirements()[1])]
     try:
         settings = load()
     except WhorlError as error:
@@ -58,46 +59,52 @@ def requirements(root: Path = ROOT) -> tuple[str, list[str]]:
     return str(metadata.metadata("whorl")["Requires-Python"]), needed
 
 
+def _seen(
+    area: Area, name: str, purpose: str, is_ok: bool, found: str, fix: str = "", *, otherwise: State = "missing"
+) -> Finding:
+    """What was found; fix is told where it is not ok."""
+    return Finding(area, name, "ok" if is_ok else otherwise, found, purpose, "" if is_ok else fix)
+
+
 def check_python() -> Finding:
     """The interpreter against requires-python."""
     wanted, version = requirements()[0], platform.python_version()
-    fits = version in SpecifierSet(wanted)
-    fix = "" if fits else f"make a virtual environment with Python {wanted}"
-    return Finding("whorl", "Python", "ok" if fits else "broken", version, "everything", fix)
+    fix = f"make a virtual environment with Python {wanted}"
+    return _seen("whorl", "Python", "everything", version in SpecifierSet(wanted), version, fix, otherwise="broken")
 
 
-def check_packages(needed: tuple[str, list[str]]) -> list[Finding]:
+def check_packages(needed: Sequence[str]) -> list[Finding]:
     """Installed packages against the requirements: one finding if all fit, else one for each that does not."""
-    wrong = [finding for line in needed[1] if (finding := _wrong_package(Requirement(line)))]
-    n_packages = len(needed[1])
-    return wrong or [Finding("whorl", "packages", "ok", f"{n_packages} as pyproject.toml asks for", "everything")]
-
-
-def _wrong_package(wanted: Requirement) -> Finding | None:
-    fix = f"pip install -c constraints.txt '{wanted}'"
-    try:
-        version = metadata.version(wanted.name)
-    except metadata.PackageNotFoundError:
-        return Finding("whorl", wanted.name, "broken", f"not installed; needs {wanted.specifier}", "everything", fix)
-    if wanted.specifier.contains(version, prereleases=True):
-        return None
-    return Finding("whorl", wanted.name, "broken", f"{version}; needs {wanted.specifier}", "everything", fix)
+    wrong = []
+    for wanted in map(Requirement, needed):
+        try:
+            found = metadata.version(wanted.name)
+            fits = wanted.specifier.contains(found, prereleases=True)
+        except metadata.PackageNotFoundError:
+            found, fits = "not installed", False
+        if not fits:
+            found, fix = f"{found}; needs {wanted.specifier}", f"pip install -c constraints.txt '{wanted}'"
+            wrong.append(Finding("whorl", wanted.name, "broken", found, "everything", fix))
+    return wrong or [Finding("whorl", "packages", "ok", f"{len(needed)} as pyproject.toml asks for", "everything")]
 
 
 def _home(settings: Settings) -> Iterator[Finding]:
     home = settings.warehouse.home
     there = next(place for place in (home, *home.parents) if place.exists())
     may_write = there.is_dir() and os.access(there, os.W_OK)
-    fix = "" if may_write else "name another home with WHORL_HOME, or change its rights"
-    text = str(home) if may_write else f"{there}: this user may not write there"
-    yield Finding("whorl", "home", "ok" if may_write else "broken", text, "everything", fix)
+    found = str(home) if may_write else f"{there}: this user may not write there"
+    fix = "name another home with WHORL_HOME, or change its rights"
+    yield _seen("whorl", "home", "everything", may_write, found, fix, otherwise="broken")
     free = machine.free_bytes(home)
-    has_room = free >= LEAST_DISK_BYTES
-    fix = "" if has_room else f"free some: {LEAST_DISK_BYTES / 2**30:.0f} GiB are enough for a million runs"
-    yield Finding("whorl", "disk", "ok" if has_room else "missing", f"{free / 2**30:,.1f} GiB free", "warehouse", fix)
+    fix = f"free some: {LEAST_DISK_BYTES / 2**30:.0f} GiB are enough for a million runs"
+    yield _seen("whorl", "disk", "warehouse", free >= LEAST_DISK_BYTES, f"{free / 2**30:,.1f} GiB free", fix)
     yield check_warehouse(settings)
     yield check_models(settings)
-    yield _datasets(settings.whorl.datasets)
+    folder = settings.whorl.datasets
+    is_there = bool(folder) and Path(folder).expanduser().is_dir()
+    found = folder if is_there else f"{folder}: no such folder" if folder else "not set"
+    fix = "set it to a folder; see whorl datasets list"
+    yield _seen("whorl", "WHORL_DATASETS", "tests on reference data", is_there, found, fix)
 
 
 def check_warehouse(settings: Settings) -> Finding:
@@ -135,66 +142,42 @@ def check_models(settings: Settings) -> Finding:
     return Finding("whorl", "models", "ok", f"{len(registered)}, each file as it was registered", purpose)
 
 
-def _datasets(folder: str) -> Finding:
-    purpose = "tests on reference data"
-    if folder and Path(folder).expanduser().is_dir():
-        return Finding("whorl", "WHORL_DATASETS", "ok", folder, purpose)
-    text = f"{folder}: no such folder" if folder else "not set"
-    return Finding("whorl", "WHORL_DATASETS", "missing", text, purpose, "set it to a folder; see whorl datasets list")
-
-
 def _machine(settings: Settings) -> Iterator[Finding]:
     memory, wanted = machine.usable_memory_bytes() // MB, settings.whorl.memory_mb
-    fix = "" if memory >= wanted else f"lower whorl.memory_mb, which is {wanted:,} now"
-    state: State = "ok" if memory >= wanted else "missing"
-    yield Finding("machine", "memory", state, f"{memory / 1024:,.1f} GiB free to use", "warehouse", fix)
-    yield Finding("machine", "cores", "ok", str(len(os.sched_getaffinity(0))), "warehouse, recording")
-    is_root = os.geteuid() == 0
-    fix = "" if is_root else "run recorders as root, or in a container of your own"
-    user = "root" if is_root else f"user {os.geteuid()}"
-    yield Finding("machine", "user", "ok" if is_root else "missing", user, "recording under quotas", fix)
-    yield _cgroups(machine.read_cgroups())
-    yield _counters()
+    fix = f"lower whorl.memory_mb, which is {wanted:,} now"
+    yield _seen("machine", "memory", "warehouse", memory >= wanted, f"{memory / 1024:,.1f} GiB free to use", fix)
+    yield _seen("machine", "cores", "warehouse, recording", True, str(len(os.sched_getaffinity(0))))
+    user, fix = os.geteuid(), "run recorders as root, or in a container of your own"
+    found = f"user {user}" if user else "root"
+    yield _seen("machine", "user", "recording under quotas", not user, found, fix)
+    groups = machine.read_cgroups()
+    writable = f"writable: {', '.join(groups.writable)}" if groups.writable else "none writable"
+    purpose = "recording: quotas and quiet benchmarks"
+    fix = "run as root with /sys/fs/cgroup writable; without, recordings use threads and say so"
+    yield _seen("machine", "cgroups", purpose, bool(groups.writable), f"{groups.layout}, {writable}", fix)
+    paranoia, counts = machine.perf_paranoia(), machine.counts_hardware_events()
+    events = {True: "hardware events count", False: "hardware events do not count", None: "not known without perf"}
+    found = f"{events[counts]}; perf_event_paranoid {'not there' if paranoia is None else paranoia}"
+    fix = "a virtual machine often has none: whorl then uses kernel tracepoints and /proc"
+    fix = "install linux-perf" if counts is None else fix
+    yield _seen("machine", "PMU", "workloads: hardware counters", bool(counts), found, fix)
     yield _network()
 
 
-def _cgroups(groups: machine.Cgroups) -> Finding:
-    purpose = "recording: quotas and quiet benchmarks"
-    if groups.writable:
-        return Finding("machine", "cgroups", "ok", f"{groups.layout}, writable: {', '.join(groups.writable)}", purpose)
-    fix = "run as root with /sys/fs/cgroup writable; without, recordings use threads and say so"
-    return Finding("machine", "cgroups", "missing", f"{groups.layout}, none writable", purpose, fix)
-
-
-def _counters() -> Finding:
-    purpose = "workloads: hardware counters"
-    paranoia, counts = machine.perf_paranoia(), machine.counts_hardware_events()
-    setting = f"perf_event_paranoid {'not there' if paranoia is None else paranoia}"
-    if counts:
-        return Finding("machine", "PMU", "ok", f"hardware events count; {setting}", purpose)
-    if counts is None:
-        return Finding("machine", "PMU", "missing", f"not known without perf; {setting}", purpose, "install linux-perf")
-    fix = "a virtual machine often has none: whorl then uses kernel tracepoints and /proc"
-    return Finding("machine", "PMU", "missing", f"hardware events do not count; {setting}", purpose, fix)
-
-
 def _network() -> Finding:
-    purpose = "nodes: shaped networks"
     if not machine.makes_network_namespaces():
-        fix = "run as root, with the package util-linux"
-        return Finding("machine", "network", "missing", "no network namespaces", purpose, fix)
-    kinds = {"tc tbf (rate)": machine.RATE, "tc netem (delay)": machine.DELAY}
-    able = {name: machine.shapes_traffic(discipline) for name, discipline in kinds.items()}
-    abilities = ", ".join(f"{name} {'works' if works else 'does not'}" for name, works in able.items())
-    state: State = "ok" if all(able.values()) else "missing"
-    fix = "" if all(able.values()) else "needs iproute2 and the kernel modules sch_tbf and sch_netem"
-    return Finding("machine", "network", state, f"namespaces; {abilities}", purpose, fix)
+        found, is_able, fix = "no network namespaces", False, "run as root, with the package util-linux"
+    else:
+        kinds = {"tc tbf (rate)": machine.RATE, "tc netem (delay)": machine.DELAY}
+        able = {name: machine.shapes_traffic(discipline) for name, discipline in kinds.items()}
+        abilities = ", ".join(f"{name} {'works' if works else 'does not'}" for name, works in able.items())
+        found, is_able = f"namespaces; {abilities}", all(able.values())
+        fix = "needs iproute2 and the kernel modules sch_tbf and sch_netem"
+    return _seen("machine", "network", "nodes: shaped networks", is_able, found, fix)
 
 
 def check_tool(tool: Tool) -> Finding:
     """Whether a program is installed; otherwise with the Debian package that has it."""
     path = machine.find_tool(*tool.programs)
-    if path:
-        return Finding("tools", tool.programs[0], "ok", path, tool.purpose)
     fix = f"apt-get install {tool.package}"
-    return Finding("tools", tool.programs[0], "missing", "not installed", tool.purpose, fix)
+    return _seen("tools", tool.programs[0], tool.purpose, bool(path), path or "not installed", fix)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from flows.cli.invocation import Invocation, Output, progress_bar, run_flow, source_with_rows
-from flows.cli.output import as_command, figure, moment, plain, setting, show_facts, show_table
+from flows.cli.output import PIPED, figure, moment, plain, setting, show_facts, show_table
 from tasks.choices import DEFAULT_SOURCE, checked_source
 from tasks.quantities import LEFT_OUT, counted, duration
 from tasks.report.result import Column, Kind, as_text, columns, extra, records
 
 if TYPE_CHECKING:
-    from tasks.doctor import Finding
+    from tasks.doctor import Finding, State
 
 Word = Literal["jobs", "workloads", "nodes"]
 
@@ -85,9 +85,6 @@ def _figures_of_runs(
 
     warehouse = call.warehouse
     source_name = source_with_rows(warehouse, source, "workloads")
-    named = [part for run in runs for part in ("--run", run)]
-    named += [part for counter in counters for part in ("--counter", counter)]
-    words = ("whorl", "report", "workloads", "--source", source_name, *named, *(("--out", out) if out else ()))
     with progress_bar(call):
         figures, version = run_figures(
             warehouse, source_name, runs, counters, call.settings.workloads.report.n_counters
@@ -97,7 +94,7 @@ def _figures_of_runs(
             ", ".join(runs),
             figures=tuple(figures),
             made_of=f"data version {version}",
-            again=as_command(*words),
+            again=call.asked,
             method=METHOD,
         )
         page, *images = write_figures(out or reports(warehouse), f"workloads-{source_name}-runs", result)
@@ -163,7 +160,7 @@ STATE_COLOURS = {"ok": "green", "missing": "yellow", "broken": "bold red"}
 AREAS = ("whorl", "machine", "tools")
 FINDINGS = columns(
     Column("state", "state", kind="name", style=lambda state: STATE_COLOURS[state]), ("name", "what", "name"),
-    ("found", "found"), *extra(("purpose", "for")), ("fix", "what to do"),
+    ("found", "found"), ("purpose", "for"), ("fix", "what to do"),
 )  # fmt: skip
 
 
@@ -180,7 +177,7 @@ def doctor(call: Invocation) -> Output:
     findings.sort(key=lambda finding: AREAS.index(finding.area))
     with suppress(GeneratorExit):  # told as JSON
         yield {"findings": findings}
-        show_table(plain(findings), FINDINGS)
+        show_table(plain(findings), FINDINGS, piped_width=PIPED)
         if missing := [
             finding.fix.split()[-1] for finding in findings if finding.area == "tools" and finding.state == "missing"
         ]:
@@ -194,17 +191,18 @@ def _server(home: Path) -> "Finding":
     from tasks.doctor import Finding
     from tasks.machine import read_server_file
 
-    purpose = "schedules, and verbs that change something start faster"
-    named = os.environ.get("PREFECT_API_URL")
-    url = named if named and is_healthy(named) else None if named else running_server(home)
-    if url:
-        server = read_server_file(home)
-        is_shared = bool(server and server.is_shared and server.url == url)
-        what = f"{url}, which commands share, process {server.pid}; no schedules" if server and is_shared else url
-        return Finding("whorl", "Prefect server", "ok", what, purpose, "whorl serve" if is_shared else "")
-    fault = f"{named} (PREFECT_API_URL) does not answer" if named else "none runs for this home"
-    fix = "mend or unset PREFECT_API_URL" if named else "whorl serve"
-    return Finding("whorl", "Prefect server", "broken" if named else "missing", fault, purpose, fix)
+    def found(state: "State", what: str, fix: str = "") -> Finding:
+        purpose = "schedules, and verbs that change something start faster"
+        return Finding("whorl", "Prefect server", state, what, purpose, fix)
+
+    named, server = os.environ.get("PREFECT_API_URL"), read_server_file(home)
+    if named and not is_healthy(named):
+        return found("broken", f"{named} (PREFECT_API_URL) does not answer", "mend or unset PREFECT_API_URL")
+    if not (url := named or running_server(home)):
+        return found("missing", "none runs for this home", "whorl serve")
+    if server and server.is_shared and server.url == url:
+        return found("ok", f"{url}, which commands share, process {server.pid}; no schedules", "whorl serve")
+    return found("ok", url)
 
 
 RUNS = columns(

@@ -14,6 +14,7 @@ from typer.core import TyperArgument, TyperGroup
 from flows.cli import admin, advice, data, demo, jobs, jobs_answers, nodes, nodes_verdicts, workloads
 from flows.cli.invocation import Invocation
 from flows.cli.options import command_of, listed
+from flows.cli.output import as_command
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -67,7 +68,7 @@ def run_app(arguments: list[str]) -> None:
     command = next((word for word in words if not word.startswith("-")), "")
     is_rich = sys.stdout.isatty() and sys.stderr.isatty()
     app = build_app(is_rich=is_rich, only=None if COMPLETING in os.environ else command)
-    app(args=ordered, prog_name="whorl")
+    app(args=ordered, prog_name="whorl", obj=as_command("whorl", *arguments))
 
 
 def hoisted(arguments: list[str]) -> list[str]:
@@ -149,7 +150,7 @@ def shared_options(
         print(context.get_help())
         raise typer.Exit(WRONG_USAGE)
     place = Path.cwd() / home.expanduser() if home else None
-    context.obj = Invocation(home=place, is_quiet=quiet, is_verbose=verbose)
+    context.obj = Invocation(home=place, is_quiet=quiet, is_verbose=verbose, asked=context.obj or "")
     show_log(logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 KEPT = "demo.json"
 NO_RISK = "none: no job has enough runs for a prediction"
 UNKNOWN = "an unknown workload"
+ADVISED = {"answer": "answer", "how sure": "sureness", "because": "reason", "profile next": "next_run"}
 ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 
 
@@ -72,13 +73,14 @@ def _state(settings: "Settings") -> str:
 
 def show_story(story: dict[str, Any], home: Path) -> None:
     """Print five answers, each with how sure it is and why; then where to look, and what was read."""
-    workload, nodes = story["workload"], story["nodes"]
+    workload, nodes, advice = story["workload"], story["nodes"], story["advice"]
+    advised = {name: advice[key] for name, key in ADVISED.items()} | {"held back": " ".join(advice["checks"][:2])}
     answers = {
         "Which job's next run is most at risk?": _risk(story["riskiest"]),
         "What ran here?": _named(workload),
         "Which node is best?": _best(nodes),
         "Is a node degrading?": _health(nodes["verdicts"]),
-        "Which machine type should a job run on?": _advised(story["advice"]),
+        "Which machine type should a job run on?": advised,
     }
     for question, facts in answers.items():
         print(question)
@@ -112,11 +114,8 @@ def _read(story: dict[str, Any]) -> dict[str, str]:
 def _risk(prediction: dict[str, Any] | None) -> dict[str, str]:
     if prediction is None:
         return {"answer": NO_RISK}
-    chance, usual, bound = (
-        share(prediction["exceeds_2x_share"]),
-        duration(prediction["usual_s"]),
-        duration(prediction["p95_s"]),
-    )
+    chance, usual = share(prediction["exceeds_2x_share"]), duration(prediction["usual_s"])
+    bound = duration(prediction["p95_s"])
     return {
         "answer": prediction["group_key"],
         "how sure": f"over twice its usual {usual} with probability {chance}; 95 % under {bound}",
@@ -128,26 +127,13 @@ def _risk(prediction: dict[str, Any] | None) -> dict[str, str]:
 def _named(identified: dict[str, Any]) -> dict[str, str]:
     """What the model made of the run that it has never seen, and the counters and phases that say so."""
     named = f"{identified['workload']}, a known workload" if identified["workload"] else UNKNOWN
-    label = (
-        "so it is labelled"
-        if identified["workload"] == identified["label"]
-        else f"labelled {identified['label']}, so that is wrong"
-    )
+    is_right = identified["workload"] == identified["label"]
+    label = "so it is labelled" if is_right else f"labelled {identified['label']}, so that is wrong"
     others = f"{share(identified['accuracy'])} of {counted(identified['n_held_out'], 'other run')} that were held out"
     return {
         "answer": f"{named} ({label}): {identified['run_id']}, which was held out",
         "how sure": f"{share(identified['confidence'])}; the model is right for {others}",
         "because": clean(next(iter(identified["reasons"]), "no counter or phase stands out")),
-    }
-
-
-def _advised(advice: dict[str, Any]) -> dict[str, str]:
-    return {
-        "answer": advice["answer"],
-        "how sure": advice["sureness"],
-        "because": advice["reason"],
-        "profile next": advice["next_run"],
-        "held back": " ".join(advice["checks"][:2]),
     }
 
 

@@ -39,7 +39,17 @@ def offered(sql: str) -> Callable[[typer.Context], list[str]]:
     """What completes a half-written word: the first column of what is asked of the warehouse."""
 
     def column(context: typer.Context) -> list[str]:
-        return _column(context, sql)
+        from tasks.errors import WhorlError
+        from tasks.warehouse.connection import reading
+
+        values = {"source": context.params.get("source")} if "$source" in sql else {}
+        if (warehouse := _warehouse(context)) is None:
+            return []
+        try:
+            with reading(warehouse) as connection:  # no frame: importing pandas would keep a half-written line waiting
+                return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values).fetchall()]
+        except WhorlError:
+            return []
 
     return column
 
@@ -62,21 +72,6 @@ def offered_data_sets() -> list[str]:
     from tasks.datasets import DATA_SETS
 
     return [data_set.name for data_set in DATA_SETS]
-
-
-def _column(context: typer.Context, sql: str) -> list[str]:
-    from tasks.errors import WhorlError
-    from tasks.warehouse.connection import reading
-
-    warehouse = _warehouse(context)
-    if warehouse is None:
-        return []
-    values = {"source": context.params.get("source")} if "$source" in sql else {}
-    try:
-        with reading(warehouse) as connection:  # no frame: importing pandas would keep a half-written line waiting
-            return [str(row[0]) for row in connection.execute(f"{sql} LIMIT {MOST}", values).fetchall()]
-    except WhorlError:
-        return []
 
 
 def _warehouse(context: typer.Context) -> "Warehouse | None":
@@ -175,12 +170,14 @@ MINUTE_S = 60.0
 
 @dataclass(frozen=True)
 class Invocation:
-    """The options that all verbs share. home: absolute path, or None for that of the settings."""
+    """The options that all verbs share. home: absolute path, or None for that of the settings; asked: the command as it
+    was given, which pages name to be made again."""
 
     home: Path | None = None
     is_quiet: bool = False
     is_verbose: bool = False
     as_json: bool = False
+    asked: str = ""
     flags: Mapping[str, Any] = field(default_factory=dict)
 
     def having(self, flags: Mapping[str, Any]) -> "Invocation":
@@ -319,20 +316,14 @@ def write_drawing(
     words: tuple[str, str],
     figures: "Sequence[Figure]",
     made_of: str,
-    command: Sequence[object],
     sections: "Sequence[Section]" = (),
 ) -> None:
-    """Write figures about jobs as a page of this name and as images, and say where they are.
-
-    words: title and answer. command: what draws them again, but for the home and the folder."""
+    """Write figures about jobs as a page of this name and as images, and say where they are. words: title, answer."""
     from tasks.report.jobs_variation import METHOD
     from tasks.report.page import write_figures
     from tasks.report.result import Result
 
-    verb, *options = command
-    again = as_command("whorl", "jobs", verb, "--home", call.warehouse.home, *options, "--out", out)
-    result = Result(
-        *words, figures=tuple(figures), sections=tuple(sections), made_of=made_of, again=again, method=METHOD
-    )
+    drawn, more = tuple(figures), tuple(sections)
+    result = Result(*words, figures=drawn, made_of=made_of, again=call.asked, sections=more, method=METHOD)
     page, *images = write_figures(out, name, result)
     call.note(f"written: {page} and {counted(len(images), 'image')} beside it")

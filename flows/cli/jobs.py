@@ -1,6 +1,5 @@
 """`whorl jobs`: recurring jobs read, recorded, summarised, characterised, learned, watched, evaluated."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -261,9 +260,8 @@ def show_job(
             f"Shapes {first} and {second} for {job}",
             f"The runs of one job of source {source} against two of its shapes ({kind}).",
         )
-        name, shapes = f"{kind}-{first}-{second}-{job}", f"{first},{second}"
-        command = ("characterise", "--source", source, "--job", job, "--shapes", shapes, "--normalisation", kind)
-        write_drawing(call, out, name, words, [likelihood_figure(fit, name)], f"source {source}", command)
+        name = f"{kind}-{first}-{second}-{job}"
+        write_drawing(call, out, name, words, [likelihood_figure(fit, name)], f"source {source}")
     pairs = zip(fit.log_likelihoods, fit.posteriors, strict=True)
     rows = [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
     yield {"source": source, "job": job, "normalisation": kind, "n_runs": fit.n_runs, "shapes": rows}
@@ -317,10 +315,9 @@ def _show_all(call: Invocation, source: str, out: Path | None) -> Output:
     if out is not None:
         from tasks.report.jobs_variation import shapes_result
 
-        sections = shapes_result(source, by_kind, "").sections
+        sections = shapes_result(source, by_kind).sections
         words = (f"Shapes of {source}", "The typical runtime distributions of the jobs of this source.")
-        command = ("characterise", "--source", source)
-        write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", command, sections)
+        write_drawing(call, out, f"jobs-{source}-shapes", words, [], f"source {source}", sections)
     shown = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
     figures = {
         kind: {
@@ -356,18 +353,11 @@ def train(call: Invocation, source: str | None = None) -> Output:
     yield {**training, "source": source_name, "figures": figures}
     show_facts(training_facts(training, figures))
     print()
-    show_predictors(figures)
-    from tasks.report.jobs_evaluation import SIDE_BY_SIDE
+    from tasks.report.jobs_evaluation import SIDE_BY_SIDE, predictors_table
 
+    show_described(predictors_table(figures))
     call.note(SIDE_BY_SIDE)
     call.go_on("jobs", "predict", source=source_name, report=training["report"])
-
-
-def show_predictors(figures: Mapping[str, Any]) -> None:
-    """Print the predictors of held-out runs beside each other."""
-    from tasks.report.jobs_evaluation import predictor_rows, predictors_table
-
-    show_described(predictors_table(predictor_rows(figures)))
 
 
 def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out: Path | None = None) -> Output:
@@ -394,9 +384,16 @@ def evaluate(call: Invocation, paths: list[str], reader: ReaderName = AUTO, out:
         page = write_evaluation(evaluation, ", ".join(Path(path).name for path in paths[:3]), str(out))
         call.note(f"tables: {out}; page: {page}")
     yield evaluation.figures
+    from tasks.report.evaluation import missing_lines
+    from tasks.report.jobs_evaluation import labels_table, predictors_table
+
     show_facts(_evaluation_facts(evaluation.figures))
-    print()
-    show_predictors(evaluation.figures)
+    for shown in (predictors_table(evaluation.figures), labels_table(evaluation.figures)):
+        if shown.rows:
+            print()
+            show_described(shown)
+    for line in missing_lines(evaluation.figures, "label.accuracy."):
+        call.note(line)
 
 
 def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
@@ -410,17 +407,7 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
     if "group.by" in figures:
         by, reason = figures["group.by"], figures["group.reason"]
         facts["a job"] = f"{by}, {reason}" if reason == AS_SET else reason
-    facts |= own_facts(figures)
-    for kind in ("ratio", "delta"):
-        names = ("accuracy", "ceiling", "history_baseline")
-        right, ceiling, history = (figures[f"label.{name}.{kind}"] for name in names)
-        facts[f"shapes ({kind})"] = (
-            figures[f"label.accuracy.{kind}.reason"]
-            if right is None
-            else f"right for {share(right)} of the runs; an oracle would be for {share(ceiling)}, "
-            f"the job's history is for {share(history)}"
-        )
-    return facts
+    return facts | own_facts(figures)
 
 
 NOTHING_RAN = "none"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from flows.cli.invocation import Invocation, Output, progress_bar, shape_numbers, source_with_rows, write_drawing
-from flows.cli.output import moment, plain, say, show_described, show_facts, show_table
+from flows.cli.output import moment, plain, say, show_described, show_facts, show_lines, show_table
 from tasks.choices import RISKS, SORTED, Named, Risk
 from tasks.quantities import counted, duration, number, share
 from tasks.report.result import Column, columns, count, extra, records
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 MOST_SHAPES = 3
 LIKELY = 0.01  # a shape less likely is not worth a line
 LIMITS = columns(
-    ("level", "stays under, with", "name"), ("predicted_s", "predicted", duration),
-    ("own", "its own runs", "number"),
+    Column("level", "stays under, with", lambda level: f"{100 * level:g} %", kind="name"),
+    ("predicted_s", "predicted", duration),
+    Column("own", "its own runs", lambda own: duration(own.time_s) if own.time_s is not None
+           else f"needs {count(own.n_needed)} runs", kind="number"),
 )  # fmt: skip
 
 
@@ -43,17 +45,7 @@ def show_outlook(call: Invocation, source: str, job: str, exceeds: float | None)
         print()
     show_facts(_facts(outlook))
     print()
-    limits = [
-        {
-            "level": f"{100 * limit.level:g} %",
-            "predicted_s": limit.predicted_s,
-            "own": f"needs {count(limit.own.n_needed)} runs"
-            if limit.own.time_s is None
-            else duration(limit.own.time_s),
-        }
-        for limit in outlook.limits
-    ]
-    show_table(limits, LIMITS)
+    show_table([vars(limit) for limit in outlook.limits], LIMITS)
     if outlook.chances:
         print()
         which = "longer than" if outlook.ending is None else "all runs, longer than"
@@ -191,10 +183,8 @@ def _show_all(call: Invocation, source: str, by: Risk, top: int | None) -> Outpu
         predictions = predictions.sort_values(RISKS[by], ascending=False, kind="stable")
         n_idle = int(predictions["is_idle"].sum()) if top is not None else 0
         predictions = predictions[~predictions["is_idle"]] if n_idle else predictions
-    shown, most = (
-        predictions.head(top if top is not None else len(predictions)),
-        MOST_ANSWERED if call.as_json else ANSWERED,
-    )
+    shown = predictions if top is None else predictions.head(top)
+    most = MOST_ANSWERED if call.as_json else ANSWERED
     rows = records(with_answers(call.warehouse, source, shown, most=most))
     yield {"source": source, "model_id": model_id, "n_jobs": len(predictions), "jobs": rows}
     if not rows:
@@ -240,25 +230,19 @@ def draw_source(call: Invocation, source: str, kind: "Kind", numbers: tuple[int,
         shown = numbers or reasons.ends
         shapes = [str(number) for number in shown]
         n_runs = count(len(reasons.features))
-        words = (
-            f"What speaks for shapes: {source}",
-            f"Of the {n_runs} held-out runs of source {source}.",
-        )
+        words = (f"What speaks for shapes: {source}", f"Of the {n_runs} held-out runs of source {source}.")
         name = "-".join(["jobs", source, "reasons", kind, *shapes])
-        command = ("explain", "--source", source, "--shapes", ",".join(shapes), "--normalisation", kind)
-        figures = shape_reason_figures(reasons, shown)
-        write_drawing(call, out, name, words, figures, f"model {reasons.model_id}", command)
+        write_drawing(call, out, name, words, shape_reason_figures(reasons, shown), f"model {reasons.model_id}")
 
 
 def draw_run(call: Invocation, reasons: "RunReasons", out: Path) -> None:
     """Draw the reasons of one run, or of the next run of a job."""
     from tasks.report.jobs_reasons import run_reason_figure
 
-    which = ("--job", reasons.group_key) if reasons.run_id is None else (reasons.run_id,)
-    name, what = f"reasons-{reasons.run_id or reasons.group_key}", reasons.run_id or reasons.group_key
+    what = reasons.run_id or reasons.group_key
     words = (f"Why this long: {what}", f"A run of job {reasons.group_key} of source {reasons.source}.")
-    command = ("explain", *which, "--source", reasons.source)
-    write_drawing(call, out, name, words, [run_reason_figure(reasons, name)], f"model {reasons.model_id}", command)
+    figure = run_reason_figure(reasons, f"reasons-{what}")
+    write_drawing(call, out, f"reasons-{what}", words, [figure], f"model {reasons.model_id}")
 
 
 NOTABLE_SHARE = 0.05  # of all that moves predictions: what is worth a word
@@ -299,12 +283,7 @@ def explain(
         explanation = _fresh(call, source_name, call.settings.jobs.explain)
         tables = {"families": explanation.families, "insights": explanation.insights}
         rows = {name: records(table.drop(columns=["source", "model_id"])) for name, table in tables.items()}
-        origin = {
-            "source": explanation.source,
-            "model_id": explanation.model_id,
-            "data_version": explanation.data_version,
-        }
-        yield origin | rows
+        yield {key: getattr(explanation, key) for key in ("source", "model_id", "data_version")} | rows
         return _show_source(call, explanation)
     from tasks.jobs.explain.reasons import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group
@@ -445,16 +424,13 @@ def whatif(
         ground = ask_source(call.warehouse, source_name, job=job)
         answer = ground.answer(question, params)
         if out is not None:
-            flags = ["--scenario", scenario] if scenario else []
-            named = (("--set", sets), ("--shift-sku", shifts), ("--set-std", stds), ("--job", [job] if job else []))
-            flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
-            _draw(call, ground, answer, flags, out)
+            _draw(call, ground, answer, out)
     figures = {"source": source_name, "model_id": ground.model_id, "job": ground.job, **answer_figures(answer, params)}
     yield figures | {"jobs": most_helped(answer.outcome)}
     _show(call, answer, {"model": ground.model_id, **({"job": ground.job} if ground.job else {})})
 
 
-def _draw(call: Invocation, ground: "Ground", answer: "ChangeAnswer", flags: list[str], out: Path) -> None:
+def _draw(call: Invocation, ground: "Ground", answer: "ChangeAnswer", out: Path) -> None:
     from tasks.report.jobs_reasons import what_if_figures
     from tasks.report.result import Section
 
@@ -468,9 +444,7 @@ def _draw(call: Invocation, ground: "Ground", answer: "ChangeAnswer", flags: lis
         Section("What they do not", lines=tuple(answer.claims.cannot), nothing="Nothing.", is_open=True),
     )
     name = f"jobs-{ground.source}-what-if-{answer.scenario}" + (f"-{ground.job}" if ground.job else "")
-    command = ("whatif", "--source", ground.source, *flags)
-    made_of = f"model {ground.model_id}"
-    write_drawing(call, out, name, words, what_if_figures(answer), made_of, command, sections)
+    write_drawing(call, out, name, words, what_if_figures(answer), f"model {ground.model_id}", sections)
 
 
 def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> None:
@@ -489,9 +463,10 @@ def _show(call: Invocation, answer: "ChangeAnswer", facts: dict[str, str]) -> No
     show_facts(facts)
     print()
     show_described(shown)
-    _lines("Moves between shapes", [f"{kind}: {line}" for kind, moved in outcome.moves.items() for line in moved.words])
-    _lines("What the figures support", answer.claims.can)
-    _lines("What they do not", answer.claims.cannot)
+    moves = [f"{kind}: {line}" for kind, moved in outcome.moves.items() for line in moved.words]
+    show_lines("Moves between shapes", moves)
+    show_lines("What the figures support", answer.claims.can)
+    show_lines("What they do not", answer.claims.cannot)
     if answer.reason:
         call.note(f"not measured: {answer.reason}")
 
@@ -522,10 +497,3 @@ def _measured(score: Any) -> dict[str, str]:
     if score.mae_mean_change is not None:
         errors += f", {number(score.mae_mean_change)} for the mean change of other jobs"
     return facts | {"error of the log ratio": errors}
-
-
-def _lines(title: str, lines: list[str]) -> None:
-    """Sentences below a title."""
-    if lines:
-        print()
-        show_table([{"line": f"- {line}"} for line in lines], (Column("line", title),))

@@ -1,7 +1,7 @@
 """`whorl nodes train`, `tune`, `fingerprint`, `watch`, `explain`, `evaluate`: what is degraded."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -15,7 +15,6 @@ from tasks.quantities import share as shown_share
 from tasks.report.result import records
 
 if TYPE_CHECKING:
-    from tasks.nodes.steps import TrainedNodes
     from tasks.settings import Settings
 
 
@@ -53,10 +52,7 @@ def train(
     yield {**training, "source": source_name, "cautions": few}
     from flows.nodes import detector_facts, facts_of
 
-    if "champion_id" in training:
-        show_facts(facts_of(cast("TrainedNodes", training)))
-    else:
-        show_facts(detector_facts(training))
+    show_facts(facts_of(training) if "champion_id" in training else detector_facts(training))
     if training["is_from_before"]:
         call.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
     for line in few:
@@ -233,7 +229,6 @@ LEARNED = {"ours": ("ours",), "paper": ("paper",), "both": ("ours", "paper"), "n
 
 
 def evaluation_parameters(
-    *,
     variant: str | None,
     model: str | None,
     seeds: int | None,
@@ -297,16 +292,7 @@ def evaluate(
     --repeats (0..1000): Random splits, and draws of injected degradation; 0: no such draw
     --seed
     --out DIR: Write tables as Parquet, and a page with figures, there"""
-    parameters = evaluation_parameters(
-        variant=variant,
-        model=model,
-        seeds=seeds,
-        protocols=protocols,
-        repeats=repeats,
-        seed=seed,
-        without_labels=without_labels,
-        curve=curve,
-    )
+    parameters = evaluation_parameters(variant, model, seeds, protocols, repeats, seed, without_labels, curve)
     settings = call.settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")

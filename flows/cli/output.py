@@ -116,6 +116,12 @@ def show_described(table: Table) -> None:
     show_table(table.rows, table.columns)
 
 
+def show_lines(title: str, lines: Sequence[str]) -> None:
+    """Print sentences below a title, if there are any."""
+    if lines:
+        say("", title, *(f"- {line}" for line in lines))
+
+
 def show_facts(facts: Mapping[str, str]) -> None:
     """Print names and values below each other."""
     show_table([{"name": name, "value": value} for name, value in facts.items()], FACTS)

@@ -20,6 +20,7 @@ from tasks.choices import (
     identification_words,
     intake_reader,
 )
+from tasks.errors import NotFound
 from tasks.quantities import counted, number, share
 from tasks.report.result import Column, columns, count, extra
 
@@ -42,7 +43,6 @@ def source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
 
 def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
     """The named source, or the only one with a model of workloads. Raises BadSetting, NotFound."""
-    from tasks.errors import NotFound
     from tasks.warehouse.sources import only
     from tasks.workloads.models import no_model, sources_with_model
 
@@ -202,27 +202,24 @@ def as_records(
     by_id = {run.run_id: run for run in runs}
     records = []
     for identification in identified.identifications:
-        nearest = [near._asdict() for near in identification.nearest]
-        because = dict(line.partition(": ")[::2] for line in by_id[identification.run_id].missing)
+        run, nearest = by_id[identification.run_id], [near._asdict() for near in identification.nearest]
+        because = dict(line.partition(": ")[::2] for line in run.missing)
         record: dict[str, Any] = {
             **identification.record(),
-            "label": by_id[identification.run_id].workload,
+            "label": run.workload,
             "nearest": nearest[:N_NEAREST],
-            "own_share": conditions.own_share if (conditions := by_id[identification.run_id].conditions) else None,
+            "own_share": run.conditions.own_share if run.conditions else None,
             "view_reason": because.get(GROUP_COUNTERS) if identification.view == "machine" else None,
             "missing": list(identification.missing),
             "reasons_missing": {name: because[name] for name in identification.missing if name in because},
             "model_id": identified.model_id,
         }
-        if processes := by_id[identification.run_id].processes:
-            record["processes"] = [{"program": name, "share": part} for name, part in processes.items()]
+        if run.processes:
+            record["processes"] = [{"program": name, "share": part} for name, part in run.processes.items()]
         if public:
-            unknown = sorted(set(public) - {near["workload"] for near in nearest})
-            if unknown:
-                from tasks.errors import NotFound
-
-                known = ", ".join(sorted(near["workload"] for near in nearest))
-                raise NotFound(f"workload {', '.join(unknown)}: not in the model; it knows {known}")
+            known = sorted(near["workload"] for near in nearest)
+            if unknown := sorted(set(public) - set(known)):
+                raise NotFound(f"workload {', '.join(unknown)}: not in the model; it knows {', '.join(known)}")
             record["proxies"] = [near for near in nearest if near["workload"] in public]
         records.append(record)
     return records
@@ -401,14 +398,10 @@ def _runs(settings: "Settings", source: str, what: str, reader: str) -> "list[Te
     return fetch_runs(settings.warehouse, source, [run_id])
 
 
-CLUSTERS = columns(
-    ("number", "cluster", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
-    Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen"),
-)  # fmt: skip
 N_LEFT_OUT = 5  # runs that are named
 CHANGES = columns(
-    ("trace", "trace", "key"), ("when", "when", "name"), ("before", "from cluster", count),
-    ("after", "to cluster", count),
+    ("trace", "trace", "key"), ("when", "when", "name"), ("before", "from kind", count),
+    ("after", "to kind", count),
 )  # fmt: skip
 
 
@@ -425,7 +418,7 @@ def clusters(
     --label-from stem|name|parent|column:NAME (str .read.label_from): Where the workload of a file is written
     --map
     --window SECONDS (float .train.windows.width_s): Windows that long traces are cut into"""
-    from tasks.workloads.clusters import clusters_of, seen_words
+    from tasks.workloads.clusters import clusters_of
     from tasks.workloads.intake import fetch_runs, read_telemetry
 
     settings = call.settings
@@ -437,18 +430,9 @@ def clusters(
         runs = fetch_runs(settings.warehouse, source)
     clustering = clusters_of(runs, settings.workloads.train.windows)
     yield asdict(clustering)
-    show_table(
-        [
-            {**vars(cluster), "n_runs": len(cluster.run_ids), "seen": seen_words(cluster)}
-            for cluster in clustering.clusters
-        ],
-        CLUSTERS,
-    )
-    if lines := [
-        f"{cluster.number}: {'; '.join(cluster.telling)}" for cluster in clustering.clusters if cluster.telling
-    ]:
-        print("\nwhat sets a cluster apart")
-        say(*lines)
+    from tasks.report.workloads import clusters_table
+
+    show_described(clusters_table(clustering))
     if clustering.changes:
         print()
         when = [f"{change.at:%F %T}" if change.at else f"after {change.at_s:g} s" for change in clustering.changes]
@@ -544,25 +528,20 @@ def changepoints(
     for name, changes in by_counter.items() if is_alone else ():
         for seen in dict.fromkeys(words for model in changes.models for words in model.in_words()):
             call.note(f"{f'{name}: ' if each else ''}{seen}")
-    rows: list[dict[str, Any]] = []
-    for name, changes in by_counter.items():
-        at = series.names.index(name) if is_alone else 0
-        rows += [
-            change
-            | {
-                "counter": f"{name} ({units[name]})" if name in units else name,
-                "at": series.times[int(change["row"])] if series.times else "",
-            }
-            for change in changes_of(series.values[:, at], changes)
-        ]
+    rows: list[dict[str, Any]] = [
+        change
+        | {"counter": f"{name} ({units[name]})" if name in units else name}
+        | {"at": series.times[int(change["row"])] if series.times else ""}
+        for at, (name, changes) in enumerate(by_counter.items())
+        for change in changes_of(series.values[:, at], changes)
+    ]
     if not is_alone:
         for row, moved in zip(rows, most_moved(series.values, by_counter[""]), strict=True):
             words = (f"{series.names[at]} {number(old)} → {number(new)}" for at, old, new in moved)
             row["moved"] = ", ".join(words)
     if rows:
-        is_shown = {
-            "counter": each, "at": series.times, "moved": not is_alone, "mean_before": is_alone, "mean_after": is_alone,
-        }  # fmt: skip
+        is_shown = {"counter": each, "at": series.times, "moved": not is_alone}
+        is_shown |= dict.fromkeys(("mean_before", "mean_after"), is_alone)
         unit = "" if each else "".join(f" ({unit})" for unit in units.values())
         shown = (replace(one, title=one.title + unit) if "mean" in one.key else one for one in CHANGE_COLUMNS)
         show_table(rows, tuple(column for column in shown if is_shown.get(column.key, True)))
@@ -608,33 +587,21 @@ def evaluate(
     if out is not None:
         call.note(f"tables: {out}; page: {page}")
     yield evaluation.figures
-    from tasks.report.workloads_evaluation import known_table, shared_table
+    from tasks.report.evaluation import list_table
+    from tasks.report.workloads_evaluation import OTHERS, known_table, shared_table
 
-    show_facts(_evaluation_facts(evaluation.figures))
-    print()
-    show_described(known_table(evaluation.figures))
-    if (shared := shared_table(evaluation.tables["shared"])).rows:
-        print()
-        show_described(shared)
-
-
-def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
-    """What was evaluated, and what is not in the table of known workloads."""
-
-    def text(key: str, *, as_share: bool = True) -> str:
-        value = figures[key]
-        return figures[f"{key}.reason"] if value is None else share(value) if as_share else number(value)
-
+    figures = evaluation.figures
     n_given, n_odd = figures["counters.giveaways"], figures["counters.not_common"]
-    evaluated = runs_or_windows(figures["n"], figures["n_windows"])
-    n_pairs = counted(figures["unknown.pairs"], "pair")
-    return {
-        "evaluated": f"{evaluated} of {counted(figures['classes'], 'workload')}",
+    of = counted(figures["classes"], "workload")
+    facts = {
+        "evaluated": f"{runs_or_windows(figures['n'], figures['n_windows'])} of {of}",
         "counters": f"{figures['counters.n']:,}; left out: {n_given:,} give-aways, {n_odd:,} not in every run",
-        "unknown": f"AUROC {text('unknown.auroc', as_share=False)}, {n_pairs} of workloads held out",
-        "threshold": f"rejects {text('threshold.false_reject')} of a workload's own runs, "
-        f"accepts {text('threshold.false_accept')} of others'",
     }
+    show_facts(facts)
+    for shown in (known_table(figures), list_table(figures, OTHERS), shared_table(evaluation.tables["shared"])):
+        if shown.rows:
+            print()
+            show_described(shown)
 
 
 def record(

@@ -73,20 +73,19 @@ SECTIONS = {
         "What ran when",
         "Latest identifications",
         "When a run changes",
-        "Phases side by side",
         "What runs were taken for",
     ),
     "nodes": ("How good each node is", "Which nodes are degrading", "How repeatable each benchmark is"),
 }
-PICTURES = ("over-time", "against-median", "timeline", "series", "phases", "confusion", "ranking", "migration")
+PICTURES = ("over-time", "against-median", "timeline", "series", "confusion", "ranking", "migration")
 
 
 def site_address(warehouse: Warehouse) -> str:
     """Where a browser finds the pages of a home while it is served: as its server says, else by the settings."""
     server = read_server_file(warehouse.home)
-    return (
-        server.pages if server and server.pages else f"http://{LOOPBACK}:{load_settings().settings.whorl.reports_port}"
-    )
+    if server and server.pages:
+        return server.pages
+    return f"http://{LOOPBACK}:{load_settings().settings.whorl.reports_port}"
 
 
 def page_line(warehouse: Warehouse, path: str) -> str:
@@ -318,28 +317,21 @@ def _emit(alarm: dict[str, Any]) -> None:
             "whorl.kind": str(alarm["kind"]),
         },
         payload={
-            "message": alarm["message"],
+            **{key: alarm[key] for key in ("message", "source", "kind", "subject", "page")},
             "evidence": json.loads(alarm["evidence"]),
-            "source": alarm["source"],
-            "kind": alarm["kind"],
-            "subject": alarm["subject"],
             "raised_at": utc_text(pd.Timestamp(alarm["raised_at"])),
-            "page": alarm["page"],
         },
         id=uuid.uuid5(uuid.NAMESPACE_URL, f"whorl:alarm:{alarm['alarm_id']}"),  # emitted again, it is the same event
     )
 
 
 def _rest(alarms: pd.DataFrame, more: int) -> dict[str, Any]:
-    first = alarms.iloc[0]
+    [first] = records(alarms.head(1))
     ids = ",".join(sorted(alarms["alarm_id"]))
-    return {
+    return first | {
         "alarm_id": f"more-{uuid.uuid5(uuid.NAMESPACE_URL, ids).hex[:16]}",
-        "word": first["word"],
-        "source": first["source"],
         "kind": "more",
         "subject": f"{more} more alarms",
         "message": f"{more} more alarms of source {first['source']}: see the table of the run, or ops.alarms",
         "evidence": json.dumps({"n_alarms": len(alarms)}),
-        "raised_at": first["raised_at"],
     }

@@ -51,13 +51,6 @@ class ScheduleEntry(Params):
         return DeploymentScheduleCreate(schedule=schedule, slug=self.slug, active=self.active)
 
 
-class PoolEntry(Params):
-    """The work pool of a deployment, and its queue there; None: the default one."""
-
-    name: str
-    work_queue_name: str | None = None
-
-
 class LimitEntry(Params):
     """How many runs of a deployment may be at work at once, and what becomes of one too many."""
 
@@ -72,7 +65,7 @@ class DeploymentEntry(Params):
     entrypoint: str
     description: str
     tags: list[str]
-    work_pool: PoolEntry
+    work_pool: dict[str, str]  # its name, and work_queue_name where it is not the default one
     schedules: list[ScheduleEntry] = Field([])
     concurrency_limit: LimitEntry | None = None
 
@@ -122,7 +115,7 @@ def fleet_entries(settings: Settings) -> list[tuple[DeploymentEntry, dict[str, A
     entries: list[tuple[DeploymentEntry, dict[str, Any]]] = []
     for node in fleet.nodes:
         about = f"Run benchmarks on the node {node}, by its own worker, and put the executions into the landing folder."
-        pool = PoolEntry(name=POOL, work_queue_name=node)
+        pool = {"name": POOL, "work_queue_name": node}
         entry = shipped.model_copy(update={"name": node, "work_pool": pool, "description": about})
         record = settings.nodes.record.model_copy(update={"node": node, "place": "local"})
         params = model(folder=fleet.folder, record=record, landing=landing, source=fleet.source)
@@ -238,7 +231,7 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
             f"{url}: no Prefect server answers here; start one with 'whorl serve', or mend PREFECT_API_URL"
         )
     entries, fleet = read_deployments(), fleet_entries(settings)
-    names = {entry.work_pool.name for entry in (*entries, *(entry for entry, _ in fleet))}
+    names = {entry.work_pool["name"] for entry in (*entries, *(entry for entry, _ in fleet))}
     key = key_for(settings.warehouse.home, url)
     server = {PREFECT_API_URL: url} | ({PREFECT_API_AUTH_STRING: key} if key else {})
     with temporary_settings(server), get_client(sync_client=True) as client:
@@ -293,13 +286,13 @@ def _deployment(
         "description": entry.description,
         "tags": entry.tags,
         "entrypoint": entry.entrypoint,
-        "work_pool_name": entry.work_pool.name,
+        "work_pool_name": entry.work_pool["name"],
         "parameter_openapi_schema": form_of(flow, known_sources(settings.warehouse, flow.name.partition("-")[0])),
         "enforce_parameter_schema": True,
         "job_variables": {"env": FLOW_VARIABLES},
     }
-    if entry.work_pool.work_queue_name:
-        wanted["work_queue_name"] = entry.work_pool.work_queue_name
+    if queue := entry.work_pool.get("work_queue_name"):
+        wanted["work_queue_name"] = queue
     try:
         deployment = client.read_deployment_by_name(f"{flow.name}/{entry.name}")
     except ObjectNotFound:

@@ -199,6 +199,12 @@ def evaluation_folder(warehouse: Warehouse, word: str) -> str:
     return str(reports(warehouse) / f"{word}-evaluation-{str(flow_run.id)[:8]}")
 
 
+def in_use(training: Mapping[str, Any], otherwise: str) -> str:
+    """Which model is in use after a training. otherwise: why another one is."""
+    champion = training["champion_id"]
+    return "this model" if champion == training["model_id"] else f"{champion}: {otherwise}"
+
+
 def in_short(paths: list[Any], called: str = "paths") -> str:
     """The name of the only path, or how many there are."""
     return Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} {called}"
@@ -385,15 +391,9 @@ def _values(dumped: Mapping[str, Any], model: type[Params], before: str = "") ->
 
 def _defaults(model: type[Params]) -> dict[str, Any]:
     """The defaults of the model as JSON; a group without one has those of its own fields."""
-    defaults = {}
-    for name, field in model.model_fields.items():
-        inner = _group(field)
-        if not field.is_required():
-            default = field.get_default()
-            defaults[name] = default.model_dump(mode="json") if inner else to_jsonable_python(default)
-        elif inner:
-            defaults[name] = _defaults(inner)
-    return defaults
+    groups = {name: inner for name, field in model.model_fields.items() if (inner := _group(field))}
+    without = {name: _defaults(inner) for name, inner in groups.items() if model.model_fields[name].is_required()}
+    return without | model.model_construct().model_dump(mode="json")
 
 
 def _signature(model: type[Params]) -> inspect.Signature:

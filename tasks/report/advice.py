@@ -228,12 +228,8 @@ RUNTIME = (("runtime_s", "runtime", duration), ("low_s", "from", duration), ("hi
 def estimate_figures(estimate: Estimate) -> dict[str, Any]:
     """The answer as whole keys and numbers, for machines."""
     return {
-        "source": estimate.source,
-        "target": estimate.target,
-        "score_ratio": estimate.score_ratio,
-        "aspect": estimate.aspect,
+        **{key: getattr(estimate, key) for key in ("source", "target", "score_ratio", "aspect", "rests_on")},
         "confidence": estimate.calibration.confidence,
-        "rests_on": estimate.rests_on,
         "workflows": records(estimate.workflows),
         "tasks": records(estimate.tasks.drop(columns="spread")),
     }
@@ -272,15 +268,10 @@ def transfer_figures(runs: TransferredRuns, confidence: float, deadline_s: float
     """The answer as whole keys and numbers, for machines. Quantiles are of a run on the target, in seconds."""
     at = (0.05, 0.25, 0.5, 0.75, 0.95)
     figures: dict[str, Any] = {
-        "job": runs.job,
-        "source": runs.source,
-        "target": runs.target,
+        **{key: getattr(runs, key) for key in ("job", "source", "target", "low_s", "high_s", "rests_on")},
         "median_s": float(np.median(runs.draws)),
         "quantiles_s": {str(level): float(value) for level, value in zip(at, np.quantile(runs.draws, at), strict=True)},
-        "low_s": runs.low_s,
-        "high_s": runs.high_s,
         "confidence": confidence,
-        "rests_on": runs.rests_on,
         "stages": records(runs.stages),
     }
     if deadline_s is not None:

@@ -145,14 +145,6 @@ def _mark(kind: str, encoding: Mapping[str, Any], filtered: str = "", **properti
     return shown | ({"transform": [{"filter": filtered}]} if filtered else {})
 
 
-def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as a chart holds them; missing ones are None."""
-    return [
-        {str(name): value for name, value in row.items()}
-        for row in rows.astype(object).where(rows.notna(), None).to_dict("records")
-    ]
-
-
 def _named(field: str, **more: Any) -> dict[str, Any]:
     return {"field": field, "type": "nominal", **more}
 
@@ -219,7 +211,8 @@ def _layered(
 ) -> Chart:  # fmt: skip
     """Layers over the same rows as one chart; panel: column of names, a row of charts each, in the order of the frame,
     each with scales of its own for the axes that `independent` names."""
-    data = {"datasets": {ROWS: _records(rows)}, "data": {"name": ROWS}}
+    held = rows.astype(object).where(rows.notna(), None).to_dict("records")  # missing ones are None
+    data = {"datasets": {ROWS: held}, "data": {"name": ROWS}}
     layered = {"layer": list(layers), "width": width, "height": height}
     if not panel:
         return data | layered

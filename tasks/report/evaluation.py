@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.quantities import MISSING
-from tasks.report.result import NOTHING, Cell, Column, Row, Table, cell_table, sentence
+from tasks.report.result import NOTHING, Cell, Column, Table, cell_table, one_line, sentence
 
 Figures = dict[str, Any]
 Given = Mapping[str, Any]  # figures that are only read
@@ -88,7 +88,7 @@ def matrix(
     heads = [head for head, _ in columns.values()]
     kept = [at for at in range(len(heads)) if any(row[at] != NOTHING for row in cells.values())]
     shown = [
-        Row(head, tuple(cells[name][at] for at in kept), below)
+        (Cell(one_line(head), (below,) if below else ()), *(cells[name][at] for at in kept))
         for name, heading in rows.items()
         for head, below in [heading if isinstance(heading, tuple) else (heading, "")]
         if any(cell != NOTHING for cell in cells[name])

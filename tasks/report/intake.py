@@ -1,14 +1,26 @@
 """What was read into a source, what was refused and why, and the alarms that were raised: the same for every word."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote
 
 import pandas as pd
 
-from tasks.report.result import SAFE, Column, Section, command, count, moment, records, sentence, table
+from tasks.report.result import (
+    Column,
+    Result,
+    Section,
+    State,
+    command,
+    count,
+    item_href,
+    moment,
+    records,
+    sentence,
+    table,
+)
 from tasks.warehouse.connection import Connection
 from tasks.warehouse.sources import data_version
 
@@ -69,6 +81,18 @@ class IntakeRows:
         """The command that makes what is missing."""
         return command("whorl", self.word, verb, "--source", self.source, *more)
 
+    def result(
+        self, answer: tuple[str, str, State], certainty: str, rests_on: str, method: str, **parts: Any
+    ) -> Result:
+        """All that is known of the source. answer: what to know, what to do, and the state; rests_on: its rows; parts:
+        reasons, facts, notices and sections, one by one."""
+        words, action, state = answer
+        return Result(
+            f"{self.word.title()}: {self.source}", words, certainty, made_of=f"source {self.source}, {rests_on}",
+            again=shlex.join(["whorl", "report", self.word, "--source", self.source]), action=action, state=state,
+            method=method, **{name: tuple(part) for name, part in parts.items()},
+        )  # fmt: skip
+
 
 def fetch_intake(connection: Connection, word: str, source: str) -> IntakeRows:
     """What the sections need."""
@@ -90,7 +114,7 @@ def intake_sections(intake: IntakeRows, no_alarm: str, item: str = "") -> Iterat
         row
         | {"message": sentence(row["message"])}
         | {"at": row["ended_at"] if pd.notna(row["ended_at"]) else row["raised_at"]}
-        | ({"message.href": f"{item}#{quote(row['item'], safe=SAFE)}"} if item and isinstance(row["item"], str) else {})
+        | ({"message.href": item_href(item, row["item"])} if item and isinstance(row["item"], str) else {})
         for row in records(intake.alarms)
     ]
     alarms = table(rows, ("message", "what happened"), ("kind", "kind"), ("at", "when (UTC)", moment), name="alarms")

@@ -2,7 +2,6 @@
 change would do."""
 
 import math
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from tasks.jobs.summary import fetch_summary, refuse_mixture
 from tasks.quantities import MISSING, TINY_SHARE, counted, duration, number, ratio, share
 from tasks.report import charts
 from tasks.report.intake import IntakeRows, fetch_intake, intake_sections
-from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_rows, predictor_words, predictors_table
+from tasks.report.jobs_evaluation import SIDE_BY_SIDE, labels_table, predictor_words, predictors_table
 from tasks.report.jobs_variation import METHOD, NOT_CAUSES, fetch_shapes, history_sections, shape_sections
 from tasks.report.result import (
     Column,
@@ -187,27 +186,13 @@ def fetch_jobs(connection: Connection, source: str, params: ReportParams) -> Job
 
 def jobs_result(data: JobsData, item: str = "") -> Result:
     """All that is known of the jobs of a source. item: address of the pages of single jobs."""
-    answer, action, state = _answer(data)
     summary = data.summary
-    period = (
-        f", submitted {moment(summary['first_at'])} to {moment(summary['last_at'])} (UTC)" if summary["n_runs"] else ""
-    )
-    key = f"; {summary['key']}" if summary.get("key") else ""
-    return Result(
-        f"Jobs: {data.source}",
-        answer,
-        _certainty(data),
-        tuple(_reasons(data)),
-        made_of=f"source {data.source}, data version {summary['data_version']}, {summary['n_runs']:,} runs of "
-        f"{summary['n_groups']:,} jobs{period}{key}",
-        again=shlex.join(["whorl", "report", WORD, "--source", data.source]),
-        facts=tuple(_facts(data)),
-        notices=tuple(_notices(data)),
-        sections=tuple(_sections(data, item)),
-        action=action,
-        state=state,
-        method=METHOD,
-    )
+    of = f"{summary['n_runs']:,} runs of {summary['n_groups']:,} jobs"
+    if summary["n_runs"]:
+        of += f", submitted {moment(summary['first_at'])} to {moment(summary['last_at'])} (UTC)"
+    rests_on = f"data version {summary['data_version']}, {of}" + (f"; {summary['key']}" if summary.get("key") else "")
+    parts = {"facts": _facts(data), "notices": _notices(data), "sections": _sections(data, item)}
+    return data.result(_answer(data), _certainty(data), rests_on, METHOD, reasons=_reasons(data), **parts)
 
 
 def _answer(data: JobsData) -> tuple[str, str, State]:
@@ -343,7 +328,7 @@ def _quality(data: JobsData) -> Section:
         "Predictors side by side",
         f"On the last part of the log, which no predictor had seen. {SIDE_BY_SIDE}",
         f"n = {count(data.figures.get('predict.n'))} runs · model {data.model_id}" if data.model_id else "",
-        tables=(predictors_table(predictor_rows(data.figures)), labels_table(data.figures)),
+        tables=(predictors_table(data.figures), labels_table(data.figures)),
         nothing=f"This source has no trained model yet: {data.command('train')} trains one and measures it.",
     )
 

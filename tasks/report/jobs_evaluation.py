@@ -74,7 +74,7 @@ def evaluation_result(evaluation: "Evaluation", name: str) -> Result:
     figures = evaluation.figures
     side_by_side = Section(
         "Predictors side by side", SIDE_BY_SIDE, f"n = {figures['predict.n']:,} runs",
-        tables=(predictors_table(predictor_rows(figures)), labels_table(figures)), is_open=True,
+        tables=(predictors_table(figures), labels_table(figures)), is_open=True,
     )  # fmt: skip
     return Result(
         f"How well runtimes are predicted: {name}",
@@ -106,9 +106,10 @@ def predictor_words(figures: Given) -> str:
     )
 
 
-def predictors_table(rows: list[dict[str, Any]]) -> Table:
-    """A row a predictor: name, and each of MEASURES."""
-    return table(rows, ("name", "predicted by"), *((key, *measure) for key, measure in MEASURES.items()))
+def predictors_table(figures: Given) -> Table:
+    """A row a predictor that was measured: name, and each of MEASURES."""
+    measures = ((key, *measure) for key, measure in MEASURES.items())
+    return table(predictor_rows(figures), ("name", "predicted by"), *measures)
 
 
 def predictor_rows(figures: Given) -> list[dict[str, Any]]:

@@ -239,7 +239,7 @@ def shape_sections(by_kind: Mapping[Kind, tuple[Characterisation, str]], version
         )
 
 
-def shapes_result(source: str, by_kind: dict[Kind, Characterisation], again: str) -> Result:
+def shapes_result(source: str, by_kind: dict[Kind, Characterisation]) -> Result:
     """The shapes of a source that was characterised."""
     version = version_of(next(iter(by_kind.values())))
     words = "; ".join(f"{shape_words(kind, characterisation)}" for kind, characterisation in by_kind.items())
@@ -247,7 +247,6 @@ def shapes_result(source: str, by_kind: dict[Kind, Characterisation], again: str
         f"Typical distributions of runtimes: {source}",
         f"{words}.",
         made_of=f"source {source}, data version {version}",
-        again=again,
         sections=tuple(
             shape_sections({kind: (characterisation, "") for kind, characterisation in by_kind.items()}, version)
         ),

@@ -1,6 +1,5 @@
 """What is known of the nodes of a source: which are degrading, how good each is, and what that rests on."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +30,6 @@ from tasks.report.result import (
     Fact,
     Figure,
     Result,
-    Row,
     Section,
     State,
     Table,
@@ -228,21 +226,9 @@ def type_name(row: Mapping[Any, Any]) -> str:
 
 def nodes_result(data: NodesData, item: str = "") -> Result:
     """All that is known of the nodes of a source. item: address of the pages of single nodes."""
-    answer, action, state = _answer(data)
-    return Result(
-        f"Nodes: {data.source}",
-        answer,
-        _certainty(data),
-        tuple(_reasons(data)),
-        made_of=f"source {data.source}, data version {data.data_version}, {data.n_executions:,} executions",
-        again=shlex.join(["whorl", "report", WORD, "--source", data.source]),
-        facts=tuple(_facts(data)),
-        notices=tuple(_notices(data)),
-        sections=tuple(_sections(data, item)),
-        action=action,
-        state=state,
-        method=METHOD,
-    )
+    rests_on = f"data version {data.data_version}, {data.n_executions:,} executions"
+    parts = {"facts": _facts(data), "notices": _notices(data), "sections": _sections(data, item)}
+    return data.result(_answer(data), _certainty(data), rests_on, METHOD, reasons=_reasons(data), **parts)
 
 
 def _answer(data: NodesData) -> tuple[str, str, State]:
@@ -590,10 +576,14 @@ def _item(data: NodesData, row: Mapping[Any, Any], seen: Figure | None, why: pd.
         facts.append(Fact("nodes.item.rank", _place(entry["rank"], entry["is_tied"]), f"place of {len(data.best):,}"))
         facts.append(Fact("nodes.item.score", float(entry["score"]), f"score, {node_words.interval(entry)}", ratio))
     by_aspect = [
-        Row(aspect_name(str(entry["aspect"])),
-            (_score(entry), Cell(_place(entry["rank"], entry["is_tied"])), Cell(count(entry["n_executions"]))))
+        (
+            Cell(aspect_name(str(entry["aspect"]))),
+            _score(entry),
+            Cell(_place(entry["rank"], entry["is_tied"])),
+            Cell(count(entry["n_executions"])),
+        )
         for entry in records(scores)
-    ]  # fmt: skip
+    ]
     shown = cell_table("aspect", ("score", "place", "executions"), by_aspect)
     sections = [Section("Scores by aspect", tables=(shown,), is_open=True)]
     if seen is not None:

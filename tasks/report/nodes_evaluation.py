@@ -22,7 +22,6 @@ from tasks.report.result import (
     Fact,
     Figure,
     Result,
-    Row,
     Section,
     Table,
     cell_table,
@@ -296,7 +295,7 @@ def verdict_tables(figures: Given) -> list[Table]:
         doses = sorted({dose for _, dose in compared}, key=_by_level)
         cells = {place: _ahead(figures, key, others, MEASURES[measure][1]) for place, (key, others) in compared.items()}
         rows = [
-            Row(words, tuple(cells.get((protocol, dose), NOTHING) for dose in doses))
+            (Cell(words), *(cells.get((protocol, dose), NOTHING) for dose in doses))
             for protocol, words in PROTOCOLS.items()
             if any(of == protocol for of, _ in compared)
         ]

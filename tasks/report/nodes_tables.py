@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 import pandas as pd
 
@@ -10,7 +9,7 @@ from tasks.nodes import node_words
 from tasks.quantities import share
 from tasks.report import charts
 from tasks.report.charts import Axis
-from tasks.report.result import SAFE, Figure, Table, count, extra, moment, one_line, plot, records, sentence, table
+from tasks.report.result import Figure, Table, count, extra, item_href, moment, one_line, plot, records, sentence, table
 
 OVERALL = "all"  # the aspect of the one number of a node, from all aspects
 RANKING_WORDS = (
@@ -32,7 +31,7 @@ def node_name(row: Mapping[Any, Any]) -> str:
 def named(rows: pd.DataFrame, item: str = "") -> list[dict[str, Any]]:
     """The rows with the names of their nodes, and where these lead. item: address of the pages of single nodes."""
     return [
-        row | {"name": node_name(row), "name.href": f"{item}#{quote(str(row['node']), safe=SAFE)}" if item else None}
+        row | {"name": node_name(row), "name.href": item_href(item, row["node"]) if item else None}
         for row in records(rows)
     ]
 

@@ -68,18 +68,10 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 def _table(table: Table) -> dict[str, Any]:
     return {
-        "title": table.title,
-        "words": table.words,
-        "more": table.more,
+        **{key: getattr(table, key) for key in ("title", "words", "more")},
         "list": table.name,
         "columns": [
-            {
-                "key": heading.key,
-                "title": heading.title,
-                "num": heading.is_number,
-                "means": heading.meaning,
-                "link": heading.link,
-            }
+            {"key": heading.key, "title": heading.title, "num": heading.is_number, "means": heading.meaning}
             for heading in table.columns
         ],
         "rows": [[_cell(column, row) for column in table.columns] for row in table.rows],

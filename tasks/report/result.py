@@ -111,15 +111,6 @@ NOTHING = Cell(MISSING)
 
 
 @dataclass(frozen=True)
-class Row:
-    """A name, what stands in small below it, and a cell a column."""
-
-    name: str
-    cells: tuple[Cell, ...]
-    below: str = ""
-
-
-@dataclass(frozen=True)
 class Column:
     """A column of a table: its key in the rows, its title, how its values are written, and what they mean.
 
@@ -165,6 +156,11 @@ def extra(*described: Described) -> tuple[Column, ...]:
     return tuple(replace(column, is_extra=True) for column in columns(*described))
 
 
+def item_href(page: str, key: object) -> str:
+    """Where an item is on the page of items."""
+    return f"{page}#{quote(str(key), safe=SAFE)}"
+
+
 def _column(key: str, title: str, how: Callable[[Any], str] | Kind = as_text) -> Column:
     if isinstance(how, str):
         return Column(key, title, kind=how)
@@ -201,15 +197,14 @@ def table(
     return Table(title, words, columns(*shown), rows, name, more)
 
 
-def cell_table(first: str, heads: Sequence[str], rows: Sequence[Row], title: str = "", words: str = "") -> Table:
-    """A table of named rows of cells. first: what the names are."""
+def cell_table(
+    first: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], title: str = "", words: str = ""
+) -> Table:
+    """A table of rows of cells, of which the first is the name of the row. first: what the names are."""
     shown = columns(("name", first), *((str(at), one_line(head), "number") for at, head in enumerate(heads)))
-    named_rows = [
-        {"name": Cell(one_line(row.name), (row.below,) if row.below else ())}
-        | {str(at): cell for at, cell in enumerate(row.cells)}
-        for row in rows
-    ]
-    return Table(title, words, shown, named_rows)
+    return Table(
+        title, words, shown, [{column.key: cell for column, cell in zip(shown, row, strict=True)} for row in rows]
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pandas as pd
 
@@ -21,7 +20,7 @@ from tasks.quantities import MISSING
 from tasks.report import charts
 from tasks.report.intake import ALARM_ITEM
 from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
-from tasks.report.result import SAFE, Result, Section, count, moment, one_line, records, sentence, table
+from tasks.report.result import Result, Section, count, item_href, moment, one_line, records, sentence, table
 from tasks.storage import narrow, private
 from tasks.warehouse.connection import Connection, logs_of, reading
 from tasks.warehouse.place import Warehouse
@@ -119,7 +118,7 @@ def page_name(word: str, source: str) -> str:
 def item_address(word: str, source: str, key: str = "") -> str:
     """Where the page of a job, workload or node is, relative to the site."""
     page = f"{_name(word, source)}-{ITEMS[word]}.html"
-    return f"{page}#{quote(key, safe=SAFE)}" if key else page
+    return item_href(page, key) if key else page
 
 
 def alarm_address(word: str, source: str, item: Any) -> str:
@@ -313,12 +312,8 @@ def _verdicts(folder: Path, known: set[tuple[str, str]]) -> list[dict[str, Any]]
     verdicts = []
     for path in (folder / VERDICTS).glob("*.json"):
         verdict = json.loads(path.read_text(encoding="utf-8"))
-        has_page = (
-            (folder / verdict["href"]).exists()
-            if verdict["word"] == "advice"
-            else (verdict["word"], verdict["source"]) in known
-        )
-        if has_page:
+        is_advice = verdict["word"] == "advice"
+        if (folder / verdict["href"]).exists() if is_advice else (verdict["word"], verdict["source"]) in known:
             verdicts.append(verdict)
         else:
             _remove(folder, path)

@@ -1,6 +1,5 @@
 """What is known of the workloads of a source: what ran, what should not have, how sure that is, and how runs look."""
 
-import shlex
 from collections import Counter as Tally
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -177,21 +176,11 @@ def reasons_of(row: Mapping[Any, Any]) -> list[str]:
 
 def workloads_result(data: WorkloadsData, item: str = "") -> Result:
     """All that is known of the workloads of a source. item: address of the pages of single workloads."""
-    answer, action, state = _answer(data)
-    return Result(
-        f"Workloads: {data.source}",
-        answer,
-        _certainty(data),
-        tuple(_reasons(data)),
-        made_of=f"source {data.source}, data version {data.data_version}, {data.n_runs:,} runs",
-        again=shlex.join(["whorl", "report", WORD, "--source", data.source]),
-        facts=tuple(_facts(data)),
-        notices=("Simulated: these runs were drawn, not measured.",) if data.is_simulated else (),
-        sections=tuple(_sections(data, item)),
-        action=action,
-        state=state,
-        method=METHOD,
-    )
+    rests_on = f"data version {data.data_version}, {data.n_runs:,} runs"
+    notices = ("Simulated: these runs were drawn, not measured.",) if data.is_simulated else ()
+    reasons = reasons_of(data.identifications.iloc[0].to_dict()) if len(data.identifications) else ()
+    parts = {"reasons": reasons, "facts": _facts(data), "notices": notices, "sections": _sections(data, item)}
+    return data.result(_answer(data), _certainty(data), rests_on, METHOD, **parts)
 
 
 def _answer(data: WorkloadsData) -> tuple[str, str, State]:
@@ -235,11 +224,6 @@ def _certainty(data: WorkloadsData) -> str:
     if right is None or not n:
         return ""
     return f"The model called {share(right)} of {n:,.0f} held-out runs right (model {data.measured.model_id})."
-
-
-def _reasons(data: WorkloadsData) -> Iterator[str]:
-    if len(data.identifications):
-        yield from reasons_of(data.identifications.iloc[0].to_dict())
 
 
 def _facts(data: WorkloadsData) -> Iterator[Fact]:
@@ -329,14 +313,20 @@ def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
     return Section("Runs by workload and input", words, evidence, tables=(shown,), is_open=True)
 
 
-def _alike_section(clusters: Clusters, data: WorkloadsData, version: str) -> Section:
+def clusters_table(clusters: Clusters) -> Table:
+    """A row a kind of runs: how many, the one in the middle, labels, when they were seen, and what sets it apart."""
     rows = [
         vars(cluster) | {"n_runs": len(cluster.run_ids), "seen": seen_words(cluster)} for cluster in clusters.clusters
     ]
-    shown = table(
-        rows, ("number", "kind", count), ("n_runs", "runs", count), ("medoid", "like"), ("labels", "labels", ", ".join),
-        ("seen", "seen (UTC)"), ("telling", "what sets it apart", "; ".join), name="alike",
+    return table(
+        rows, ("number", "kind", count), ("n_runs", "runs", count), ("medoid", "like", "key"),
+        Column("labels", "labels", ", ".join, kind="name"), ("seen", "seen (UTC)"),
+        ("telling", "what sets it apart", "; ".join), name="alike",
     )  # fmt: skip
+
+
+def _alike_section(clusters: Clusters, data: WorkloadsData, version: str) -> Section:
+    shown = clusters_table(clusters)
     n_runs = sum(len(cluster.run_ids) for cluster in clusters.clusters)
     labelling = command("whorl", WORD, "ingest", "--manifest", "FILE", "--source", data.source)
     words = f"{ALIKE_WORDS}: {labelling}, then {data.command('train')}."

@@ -127,7 +127,7 @@ def thinned(values: FloatArray, most: int) -> NDArray[np.int64]:
     return np.array(keep)
 
 
-def phases_figure(runs: Sequence[RunPhases], more: str = "", n_rows: int = SHOWN) -> Figure:
+def phases_figure(runs: Sequence[RunPhases], n_rows: int = SHOWN) -> Figure:
     """Figure 4: phases of runs beneath each other, by those of their common counters whose levels lie furthest apart
     over all their phases."""
     if not runs:
@@ -147,21 +147,17 @@ def phases_figure(runs: Sequence[RunPhases], more: str = "", n_rows: int = SHOWN
         for (start, stop), level in zip(pairwise(bounds), run_levels, strict=True)
     ]  # fmt: skip
     scale = SIGNED if any((level < 0).any() for run in drawn for level in run.levels) else UNSIGNED
+    lasting = pd.DataFrame(rows)
+    if len(lasting) > MOST_PHASES:  # those that last longest
+        lasting = lasting.loc[(lasting["end"] - lasting["second"]).nlargest(MOST_PHASES).index.sort_values()]
     words = f"Each row is a counter, each bar one of its phases, as long as it lasted. {scale}. Shown are the counters "
     n = f"n = {len(runs)} run{'' if len(runs) == 1 else 's'}"
     return plot(
-        "phases", "Phases side by side", f"{words}that differ most. {more}".strip(),
+        "phases", "Phases side by side", f"{words}that differ most.",
         f"{n}; {len(shown)} of {len(names):,} counters, those that differ most", charts.spans,
-        _longest(pd.DataFrame(rows)), Axis("second", "seconds after the start"), "counter", level="level", panel="run",
+        lasting, Axis("second", "seconds after the start"), "counter", level="level", panel="run",
         row_px=15, nothing="The runs have no counter in common that varies.",
     )  # fmt: skip
-
-
-def _longest(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of too many phases those that last longest."""
-    if len(rows) <= MOST_PHASES:
-        return rows
-    return rows.loc[(rows["end"] - rows["second"]).nlargest(MOST_PHASES).index.sort_values()]
 
 
 def alignment_figure(first_run: RunPhases, other: RunPhases | None, name: str = "alignment") -> Figure:

@@ -36,7 +36,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_executions: 
 def test_the_best_nodes_are_named_and_told_again_nothing_is_ranked_or_learned_anew(
     warehouse: Warehouse, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = demo.rank_recorded(warehouse, QUICK, "recorded")
+    first = demo.rank_recorded(warehouse, QUICK)
     assert (first["n_executions"], first["n_nodes"], first["n_emulated"]) == (180, 3, 3)  # node-4 was disturbed
     best = {one["aspect"]: one["nodes"] for one in first["best"]}
     assert list(best) == ["all", "cpu", "disk", "memory"]
@@ -47,11 +47,11 @@ def test_the_best_nodes_are_named_and_told_again_nothing_is_ranked_or_learned_an
     assert found["cost_share"] == pytest.approx(2 / 30, rel=0.01)  # 2 s of each 30 s, as drawn
     for work in ("answers.answer", "detect.verdicts.learn_verdicts", "detect.verdicts.judge_history"):
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
-    assert demo.rank_recorded(warehouse, QUICK, "recorded") == first
+    assert demo.rank_recorded(warehouse, QUICK) == first
     assert sorted(card.kind for card in cards(warehouse.models)) == ["detector", "preprocessor"]
     monkeypatch.setattr("tasks.warehouse.sources.code_version", lambda: "9.9")
     with pytest.raises(TypeError, match="not callable"):  # a detector of other code is not used again
-        demo.rank_recorded(warehouse, QUICK, "recorded")
+        demo.rank_recorded(warehouse, QUICK)
 
 
 def test_without_a_recording_it_says_what_is_missing(
@@ -59,15 +59,15 @@ def test_without_a_recording_it_says_what_is_missing(
 ) -> None:
     monkeypatch.setattr("tasks.datasets.RECORDED", tmp_path / "none")
     with pytest.raises(BadInput, match=r"none/nodes: no recording of nodes; expected executions-\*\.parquet"):
-        demo.rank_recorded(warehouse, QUICK, "recorded")
+        demo.rank_recorded(warehouse, QUICK)
     with pytest.raises(BadInput, match=r"none/workloads: no recording of workloads; expected runs-\*\.parquet"):
-        demo.identify_recorded(warehouse, WorkloadsParams(), "recorded")
+        demo.identify_recorded(warehouse, WorkloadsParams())
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHIPPED, reason="data/recorded/nodes is not there")
 def test_the_recording_that_is_shipped_names_emulated_nodes_and_its_stress_is_found(warehouse: Warehouse) -> None:
-    told = demo.rank_recorded(warehouse, QUICK, "recorded")
+    told = demo.rank_recorded(warehouse, QUICK)
     assert told["n_nodes"] == told["n_emulated"] >= 3
     assert all("emulated" in node for one in told["best"] for node in one["nodes"])
     figures = told["verdicts"]["figures"]
@@ -89,7 +89,7 @@ def recorded_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_telemet
 
 
 def test_the_held_out_run_is_named_with_confidence_and_reasons(warehouse: Warehouse, recorded_runs: Path) -> None:
-    told = demo.identify_recorded(warehouse, WorkloadsParams(), "recorded")
+    told = demo.identify_recorded(warehouse, WorkloadsParams())
     assert (told["run_id"], told["label"]) == ("d-05", "d")  # the last of those that nothing disturbed
     assert told["nearest"][0]["workload"] == "d"
     assert [near["distance"] for near in told["nearest"]] == sorted(near["distance"] for near in told["nearest"])
@@ -103,5 +103,5 @@ def test_the_held_out_run_is_named_with_confidence_and_reasons(warehouse: Wareho
     found = champion_of(warehouse, "recorded")
     assert found is not None
     assert "d-05" not in found[1].learned_ids
-    assert demo.identify_recorded(warehouse, WorkloadsParams(), "recorded") == told
+    assert demo.identify_recorded(warehouse, WorkloadsParams()) == told
     assert len(cards(warehouse.models)) == 1  # nothing is trained anew

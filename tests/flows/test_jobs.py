@@ -17,13 +17,12 @@ from prefect.client.schemas.sorting import FlowRunSort
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
 
 from flows import jobs
-from flows.engine.forms import call
+from flows.engine.forms import OfSourceParams, call
 from flows.jobs import (
     CharacteriseFlowParams,
     EvaluateFlowParams,
     ExplainFlowParams,
     IngestParams,
-    PredictFlowParams,
     RecordFlowParams,
     SummaryFlowParams,
     TrainFlowParams,
@@ -155,7 +154,7 @@ def test_a_training_names_its_shapes_and_shows_its_figures_beside_the_baselines(
 
 
 def test_predictions_are_written_and_the_riskiest_listed_first(trained_log: Warehouse) -> None:
-    found = call(jobs_predict, PredictFlowParams(source="log", warehouse=trained_log))
+    found = call(jobs_predict, OfSourceParams(source="log", warehouse=trained_log))
     assert found["n_jobs"] == 12
     rows = fetch(trained_log, "SELECT * FROM jobs.predictions ORDER BY exceeds_2x_share DESC")
     assert set(rows["model_id"]) == {found["model_id"]}
@@ -218,7 +217,7 @@ def test_a_characterisation_shows_table_2_and_the_elbow(
 def test_a_new_summary_writes_the_page_of_what_comes_next_anew_once_something_stands_on_it(
     trained_log: Warehouse,
 ) -> None:
-    predicted = Path(call(jobs_predict, PredictFlowParams(source="log", warehouse=trained_log))["report"])
+    predicted = Path(call(jobs_predict, OfSourceParams(source="log", warehouse=trained_log))["report"])
     predicted.write_text("of the files of then")
     found = call(jobs_summary, SummaryFlowParams(source="log", warehouse=trained_log))
     assert found["report"] == str(predicted)

@@ -16,12 +16,12 @@ from flows.nodes import (
     NodeEvaluateParams,
     NodeFingerprintParams,
     NodeIngestParams,
-    NodePreprocessParams,
     NodeRankParams,
     NodeRecordParams,
     NodeTrainParams,
     NodeTuneParams,
     NodeWatchParams,
+    PreparedParams,
     ask_for_benchmarks,
     enough_for,
     nodes_evaluate,
@@ -109,7 +109,7 @@ QUICK = ScoreParams(resamples=100)
 
 
 def test_a_preprocessing_is_registered_with_what_it_decided_of_each_metric(nodes_log: Warehouse) -> None:
-    params = NodePreprocessParams(source="log", warehouse=nodes_log)
+    params = PreparedParams(source="log", score=QUICK, warehouse=nodes_log)
     found = call(nodes_preprocess, params)
     in_use = champion(nodes_log.models, "nodes", "log", "preprocessor")
     assert in_use is not None
@@ -317,7 +317,7 @@ CHANGED = {
 @pytest.mark.parametrize(
     ("name", "asked"),
     [
-        ("nodes-preprocess", NodePreprocessParams),
+        ("nodes-preprocess", PreparedParams),
         ("nodes-rank", NodeRankParams),
         ("nodes-train", NodeTrainParams),
         ("nodes-tune", NodeTuneParams),

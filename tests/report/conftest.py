@@ -104,11 +104,9 @@ def fill_workloads(put_rows):
 
 @pytest.fixture(scope="session")
 def fill_verdicts():
-    """A function that puts verdicts, fingerprints and rankings of the executions of `log` into a warehouse.
+    """A function that puts verdicts, states, fingerprints and rankings of the executions of `log` into a warehouse."""
 
-    is_watched: with states of the nodes."""
-
-    def fill(warehouse, *, is_watched=True, has_prints=True):
+    def fill(warehouse, *, has_prints=True):
         executions = fetch(warehouse, "SELECT * FROM nodes.executions WHERE source = 'log' ORDER BY started_at")
         flagged = executions[executions["is_stressed"]].reset_index(drop=True)
         with reading(warehouse) as connection:
@@ -122,6 +120,7 @@ def fill_verdicts():
                 "verdicts": rows.verdicts(executions),
                 "verdict_reasons": rows.verdict_reasons(flagged),
                 "judgings": pd.DataFrame([made | judged]),
+                "states": rows.node_states(),
                 "scores": rows.node_scores(["node-2", "node-1", "node-3"]).assign(key="k", scored_at=rows.NOW),
             }
             if has_prints:
@@ -130,8 +129,6 @@ def fill_verdicts():
                     "fingerprint_scores": rows.node_scores(["node-1", "node-2", "node-3"]),
                     "fingerprintings": pd.DataFrame([made | printed]),
                 }
-            if is_watched:
-                tables["states"] = rows.node_states()
             for name, found in tables.items():
                 insert_rows(connection, f"nodes.{name}", found, rows.ABOUT)
         return warehouse

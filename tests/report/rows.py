@@ -59,15 +59,15 @@ def insight(words, *, reason=None):
     }  # fmt: skip
 
 
-def what_if(name, *, n_pairs=9, reason=None):
+def what_if(name):
     same = {"scenario": name, "model_id": MODEL}
     counts = {"n_runs": 200, "n_jobs": 8}
     change = {"measure": "p95_s", "edits": "spare_multiplier=0", "before": 2.0, "after": 3.0, "change": 1.0}
-    pairs = {"n_pairs": n_pairs, "n_jobs": 3, "mean_measured": 0.0, "mean_predicted": 0.5, "right_share": 0.75}
+    pairs = {"n_pairs": 9, "n_jobs": 3, "mean_measured": 0.0, "mean_predicted": 0.5, "right_share": 0.75}
     moves = [(0, 0, 7), (0, 1, 3), (1, 1, 10)]
     return {
         "what_ifs": [{**same, **counts, **change, "low": 0.5, "high": 1.5, "parameters": "{}"}],
-        "what_if_pairs": [{**same, **pairs, "reason": reason}],
+        "what_if_pairs": [{**same, **pairs, "reason": None}],
         "what_if_moves": [
             {**same, "kind": "ratio", "from_shape": a, "to_shape": b, "n_runs": n, "n_jobs": 1} for a, b, n in moves
         ],
@@ -84,13 +84,13 @@ COUNTERS = ("cpu.user_cores", "disk.written_bytes", "net.sent_bytes", "own.cpu.u
 HELD_OUT = {"held_out.accuracy": 0.987, "held_out.macro_f1": 0.98, "held_out.n": 7.0, "held_out.n_new": None}
 
 
-def telemetry(*, n_runs=6, simulated=False, name="redis", n_samples=30):
+def telemetry(*, n_runs=6, simulated=False):
     """Rows of files, runs, counters: runs in turn of two workloads, each with two inputs."""
-    rng = np.random.default_rng(1)
+    rng, n_samples = np.random.default_rng(1), 30
     runs, counters = [], []
     for number in range(n_runs):
         run_id = f"round-{number % 3}/{number:03}"
-        workload = name if number % 2 else "nginx"
+        workload = "redis" if number % 2 else "nginx"
         runs.append(
             {
                 "run_id": run_id, "workload": workload, "input": f"input {number % 4 // 2}", "round": str(number % 3),
@@ -142,8 +142,9 @@ def phases(runs):
     return {"phases": phases, "run_phases": whole}
 
 
-def identified(runs, *, reason="cpu.user_cores in phase 2 matches best: 5.1 against 5.0"):
+def identified(runs):
     """Rows of identifications, confusions and figures of a model."""
+    reason = "cpu.user_cores in phase 2 matches best: 5.1 against 5.0"
     rows = [
         {
             "run_id": run["run_id"], "model_id": "m1", "identified_at": NOON + pd.Timedelta(number, "h"),

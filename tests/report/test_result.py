@@ -9,7 +9,6 @@ from tasks.report.result import (
     Fact,
     Figure,
     Result,
-    Row,
     Section,
     Table,
     as_markdown,
@@ -68,7 +67,7 @@ def test_nothing_in_a_page_or_an_artifact_is_taken_as_markup():
 
 
 def test_cells_have_notes_and_are_sorted_by_their_value():
-    table = cell_table("node", ("score",), [Row("n1", (Cell("1.20", ("1.1 to 1.3",), True, 1.2),), "type a")])
+    table = cell_table("node", ("score",), [(Cell("n1", ("type a",)), Cell("1.20", ("1.1 to 1.3",), True, 1.2))])
     assert table.cells() == [["n1 (type a)", "1.20 (1.1 to 1.3)"]]
     [row] = describe(Result("t", "a", tables=(table,)))["sections"][0]["tables"][0]["rows"]
     assert row[1] == ["1.20", 1.2, None, ["1.1 to 1.3"], True]

@@ -303,7 +303,7 @@ def test_clusters_of_a_source_and_of_files_need_no_label(
     ended = whorl.done(
         "workloads", "clusters", drawn_telemetry("alike", workloads="ab", n_runs=3, unlabelled=True, prefix="u-")
     )
-    assert ended.out.splitlines()[0].split()[:2] == ["cluster", "runs"]
+    assert ended.out.splitlines()[0].split()[:2] == ["kind", "runs"]
     assert "compared 6 runs on" in ended.err
 
 

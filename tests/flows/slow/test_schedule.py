@@ -12,10 +12,9 @@ pytestmark = pytest.mark.slow
 EVERY_S = 15
 
 
-def test_an_interval_schedule_makes_runs_that_a_worker_completes(served: Any) -> None:
-    log = served.home / "log.csv"
-    log.write_text("run_id,name,submitted_at,runtime_s\n" + "".join(f"{n},load,2026-01-0{n},60\n" for n in range(1, 9)))
-    batch = land_log(served.warehouse, str(log), Intake("scheduled", "", ReadParams(), GroupParams()))
+def test_an_interval_schedule_makes_runs_that_a_worker_completes(served: Any, csv_in: Any) -> None:
+    log = str(csv_in("scheduled"))
+    batch = land_log(served.warehouse, log, Intake("scheduled", "", ReadParams(), GroupParams()))
     ingest(served.warehouse, "jobs", batch.batch_id)
     deployment = served.deployment("jobs-watch")
     path = f"/deployments/{deployment['id']}/schedules"

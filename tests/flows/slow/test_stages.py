@@ -9,7 +9,7 @@ import pytest
 
 from flows import nodes, workloads
 from flows.engine.forms import call
-from flows.nodes import NodeIngestParams, NodePreprocessParams, NodeRankParams, NodeRecordParams
+from flows.nodes import NodeIngestParams, NodeRankParams, NodeRecordParams, PreparedParams
 from flows.workloads import (
     FingerprintFlowParams,
     WorkloadIdentifyParams,
@@ -104,7 +104,7 @@ def test_a_recording_that_dies_after_landing_lands_once(
 
 @pytest.mark.parametrize("stage", ["preprocess", "write_report"])
 def test_a_preprocessing(after: Die, stage: str, nodes_log: Warehouse) -> None:
-    params = NodePreprocessParams(source="log", warehouse=nodes_log)
+    params = PreparedParams(source="log", score=QUICK, warehouse=nodes_log)
     ended(after(nodes, stage), lambda: call(nodes.nodes_preprocess, params))
     found = call(nodes.nodes_preprocess, params)
     in_use = champion(nodes_log.models, "nodes", "log", "preprocessor")

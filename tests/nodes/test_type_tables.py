@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.params import PreprocessParams
+from tasks.nodes.params import PreprocessParams, ScoreParams
 from tasks.nodes.preprocess.fitting import fit, learn_tables, tables_of, transform
 from tasks.nodes.ranking.node_scores import counting
 from tasks.nodes.type_tables import is_unstressed, type_names
@@ -73,7 +73,7 @@ def test_metrics_that_are_declared_neither_better_nor_worse_are_told_apart():
         "generated_iops": False,
         "iops": True,
     }
-    assert counting(ioping).tolist() == [metric == "iops" for metric in ioping.metrics]
+    assert counting(ioping, ScoreParams()).tolist() == [metric == "iops" for metric in ioping.metrics]
 
 
 def test_executions_that_the_preprocessing_does_not_know_are_counted():

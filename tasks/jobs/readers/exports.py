@@ -51,7 +51,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "jobrunstate", "runstatus", "statushumanized", "executionstatus", "finalstatus", "outcome", "result",
         "ergebnis", "status.state", "state.lifecyclestate", "lifecyclestate", "status", "state", "stat", "exitstatus",
         "exitcode", "exit", "returncode", "retcode", "rc", "success", "succeeded", "successful", "issuccess",
-        "issuccessful", "passed", "failed", "isfailed", "st",
+        "issuccessful", "isfailed", "hasfailed", "st",
     ),
     "user_name": ("user", "username", "useremail", "owner", "submitter", "submittedby", "benutzer", "bearbeiter"),
     "queue": ("queue", "queuename", "partition", "pool", "warehousename", "warteschlange"),

@@ -333,10 +333,14 @@ def _is_plausible(ours: str, name: str, sample: pa.Table, texts: Mapping[str, li
     if ours == "run_id":
         return _is_unique(sample[name])
     if ours == "status":
-        if not is_text(kind):
+        if not values:
             return is_exit_code(name) if pa.types.is_integer(kind) else is_flag(name) and pa.types.is_boolean(kind)
         n_known = sum(_status(value, params, [name]) is not None for value in values)
-        return 2 * n_known >= len(values) > 0
+        return (
+            n_known == len(values) if is_flag(name) else 2 * n_known >= len(values)
+        )  # success: 12 is a number of them
+    if pa.types.is_boolean(kind) and ours in (*TIME_COLUMNS, *NUMBER_COLUMNS):  # done: true is no time
+        return False
     if is_number(kind) and ours in TIME_COLUMNS and unit_in_name(name, "s"):  # a time, or a time span?
         is_bad = utc_times(plain(sample[name]), "UTC")[1]
         return 2 * int(is_bad.sum()) <= len(is_bad)

@@ -626,6 +626,20 @@ def test_names_that_say_more_are_not_taken_for_times_of_the_run(tmp_path: Path) 
     assert "'planned start', 'start node', " in " ".join(chunk.understood)
 
 
+def test_flags_of_any_type_say_how_a_run_ended_and_numbers_of_tasks_do_not(tmp_path: Path) -> None:
+    runs = {"job": ["a", "a"], "start": ["2024-01-01T01:00:00Z", "2024-01-02T01:00:00Z"], "took": [5.0, 6.0]}
+    pd.DataFrame(runs | {"succeeded": [True, False], "done": [True, True]}).to_parquet(tmp_path / "flags.parquet")
+    (chunk,) = READERS["table"].read(str(tmp_path / "flags.parquet"), ReadParams())
+    assert chunk.rows["status"].to_list() == ["completed", "failed"]
+    words = pd.Series(["ok", "error"], dtype="category")
+    pd.DataFrame(runs | {"status": words}).to_parquet(tmp_path / "categories.parquet")
+    (chunk,) = READERS["table"].read(str(tmp_path / "categories.parquet"), ReadParams())
+    assert chunk.rows["status"].to_list() == ["completed", "failed"]
+    pd.DataFrame(runs | {"success": [0, 12]}).to_csv(tmp_path / "counts.csv", index=False)
+    (chunk,) = READERS["table"].read(str(tmp_path / "counts.csv"), ReadParams())
+    assert chunk.refused.empty and "not read: 'success'" in " ".join(chunk.understood)
+
+
 def test_neither_time_on_hold_nor_in_the_queue_is_runtime_of_a_job_that_was_removed_from_it(tmp_path: Path) -> None:
     held, tried_twice = ({"RemoteWallClockTime": wall_s} for wall_s in (40.0, 500.0))
     path = tmp_path / "history.json"

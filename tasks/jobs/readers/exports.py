@@ -33,12 +33,14 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "queuetime", "queueddate", "status.timeline.creationdatetime",
     ),
     "started_at": (
-        "startedat", "startedon", "starttime", "startdate", "started", "start", "status.timeline.startdatetime",
+        "startedat", "startedon", "starttime", "startdate", "startts", "starttimestamp", "startdatetime", "started",
+        "start", "runstartedat", "runstart", "status.timeline.startdatetime", "begintime", "beginat",
         "executionstart", "startzeit",
     ),
     "ended_at": (
-        "endedat", "completedon", "endtime", "enddate", "ended", "end", "finishedat", "finishtime", "finished",
-        "status.timeline.enddatetime", "endzeit",
+        "endedat", "completedon", "endtime", "enddate", "endts", "endtimestamp", "enddatetime", "ended", "end",
+        "finishedat", "finishtime", "finishdate", "finished", "runend", "completedat", "completiontime",
+        "completetime", "stoppedat", "stoptime", "stopdate", "status.timeline.enddatetime", "endzeit",
     ),
     "wait_s": ("wait", "waittime", "queuedduration", "queueduration", "queuetime", "pendingtime", "delay"),
     "runtime_s": (

@@ -262,11 +262,14 @@ def _by_name(
         if ours in params.columns or (ours in columns and ours not in ("run_id", "status")):
             continue
         called = list(_candidates(ours, names, taken - {ours}))
-        if ours in TIME_COLUMNS and (moment := _date_and_clock(names, [name for name, _ in called], texts, columns)):
-            columns[ours] = moment
-            taken |= set(moment.theirs)
-            continue
         candidates = [one for one in called if _is_plausible(ours, one[0], sample, texts, params)]
+        has_clock = candidates and not are_all(DATE_ALONE, texts[candidates[0][0]])
+        if ours in TIME_COLUMNS and not has_clock:
+            moment = _date_and_clock(names, [name for name, _ in called], texts, columns)
+            if moment:
+                columns[ours] = moment
+                taken |= set(moment.theirs)
+                continue
         if ours == "name" and not candidates and "group_key" not in columns:
             kinds = (*KINDS, *TEXTS) if "plan_signature" in columns else (*TEXTS, *KINDS)
             candidates = list(named(names, kinds, taken))

@@ -617,6 +617,12 @@ def test_a_start_is_read_to_its_second(tmp_path: Path, name: str, start: str) ->
     assert chunk.rows["started_at"][0] == pd.Timestamp(start)
 
 
+def test_a_time_that_has_its_date_is_not_put_together_of_others(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("job,start,took,date,time\na,2024-01-01T01:00:00Z,5,2024-01-02,07:00:00\n")
+    (chunk,) = READERS["table"].read(str(tmp_path / "runs.csv"), ReadParams())
+    assert chunk.rows["started_at"][0] == pd.Timestamp("2024-01-01T01:00:00")
+
+
 def test_names_that_say_more_are_not_taken_for_times_of_the_run(tmp_path: Path) -> None:
     names = "job,planned start,start node,queue duration,started,took,run\n"
     (tmp_path / "runs.csv").write_text(f"{names}a,2024-01-01T00:00:00Z,n1,7,2024-01-01T01:00:00Z,5,1\n")
